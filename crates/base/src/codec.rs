@@ -8,8 +8,7 @@
 //! ```
 //!
 //! Small components of a state are encoded as fields (`fields.rs`) in one section. Each large array
-//! has its own section, because packing a whole array is faster and smaller than encoding its
-//! elements.
+//! has its own section, which is faster and smaller to pack than encoded elements.
 //!
 //! All integers are little endian. Every chunk holds 4 MiB of its section, except for the last,
 //! which holds the remainder. The checksum of a chunk also covers the section name and length, the
@@ -45,8 +44,7 @@ pub enum CodecError {
     /// Name of a section whose fields decode to an invalid state.
     #[error("device state is damaged: section '{0}' contains invalid values")]
     Impossible(String),
-    /// Section names when sections are out of order: the name that the reader expects, and the name
-    /// in the input.
+    /// Section names in the wrong order: that which the reader expects, and that in the input.
     #[error("device state has section '{actual}' where '{expected}' is expected")]
     #[allow(missing_docs, reason = "the variant defines both")]
     Unexpected { expected: String, actual: String },
@@ -289,8 +287,7 @@ impl<R: Read> StateReader<R> {
         let crc = u32::from_le_bytes(self.array()?);
         let [packing, length @ ..] = header;
         let length = u32::from_le_bytes(length) as usize;
-        // Packing never grows a chunk by more than this margin; without the limit, a damaged length
-        // could request gigabytes.
+        // Packing grows no chunk beyond this limit, which rejects a damaged length of gigabytes.
         let packing = Packing::from_u8(packing).filter(|_| length <= 2 * CHUNK_BYTES);
         let packing = packing.ok_or_else(|| section.damaged())?;
         let mut packed = vec![0; length];

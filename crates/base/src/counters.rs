@@ -40,8 +40,7 @@ pub enum Read<T> {
     Real(fn(&T) -> f64),
 }
 
-/// Declared counter of `T`. By default, a counter accumulates from the time the drive was new and
-/// scales with the drive size.
+/// Declared counter of `T`. By default, it is a sum since the drive was new and scales with size.
 #[must_use]
 #[derive(Clone, Copy, Debug)]
 pub struct Counter<T> {
@@ -53,8 +52,7 @@ pub struct Counter<T> {
     pub meaning: &'static str,
     /// Function that reads the counter value.
     pub read: Read<T>,
-    /// `true` for a level (a current state of the drive), `false` for a sum since the drive was
-    /// new.
+    /// `true` for a level (a state of the drive), `false` for a sum since the drive was new.
     pub is_level: bool,
     /// `true` if the value doubles when both drive size and workload double.
     pub scales: bool,
@@ -109,8 +107,7 @@ pub struct Reading {
     pub unit: Unit,
     /// One-line description for reference pages.
     pub meaning: &'static str,
-    /// `true` for a level (a current state of the drive), `false` for a sum since the drive was
-    /// new.
+    /// `true` for a level (a state of the drive), `false` for a sum since the drive was new.
     pub is_level: bool,
     /// `true` if the value doubles when both drive size and workload double.
     pub scales: bool,

@@ -1,8 +1,7 @@
 //! Detection of sequential I/O: an I/O is sequential if it starts where a recent run ended.
 //!
-//! A volume has several runs at a time because several programs use it. The detector stores where
-//! the most recent runs ended. A new run replaces a run that was not continued for a while (clock
-//! algorithm).
+//! Several programs use a volume, so the detector stores where the most recent runs ended. A new
+//! run replaces a run that was not continued for a while (clock algorithm).
 
 /// Maximum number of tracked runs.
 pub const RUNS: usize = 32;

@@ -1,6 +1,5 @@
-//! Newtypes for indices, which turn a mix-up of logical and physical page numbers (the classic FTL
-//! bug) into a type error. All index types have 32 bits: 2^32 mapping units of 4 KiB address 16
-//! TiB.
+//! Newtypes for indices: a mix-up of logical and physical page numbers (the classic FTL bug) is a
+//! type error. All index types have 32 bits: 2^32 mapping units of 4 KiB address 16 TiB.
 
 use serde::{Deserialize, Serialize};
 
@@ -50,8 +49,7 @@ id! {
     Ppa
 }
 id! {
-    /// Reclaim unit: a set of blocks, one per plane of every die, that is written and erased
-    /// together.
+    /// Reclaim unit: blocks, one per plane of every die, that are written and erased together.
     ReclaimUnitId
 }
 

@@ -1,7 +1,6 @@
 //! Units, IDs, random numbers, large arrays, the state codec, and TOML files with located errors.
 //!
-//! This crate contains the basic types that all other crates share. This crate does not depend on
-//! flash or on any type of drive.
+//! All other crates share these basic types, which depend on no flash or type of drive.
 
 pub mod codec;
 pub mod counters;

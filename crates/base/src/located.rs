@@ -1,10 +1,9 @@
 //! User-editable TOML files: every error has a file and line, and an error for an unknown key
 //! suggests the most similar known key.
 //!
-//! A reader requests the keys that it supports from a [`Table`], one at a time. It then calls
-//! [`Table::finish`], which rejects keys that were never requested. The reader therefore defines
-//! the schema, and no second list of keys needs maintenance. [`crate::keys`] declares readers of
-//! whole sections.
+//! A reader requests the keys that it supports from a [`Table`], one at a time, and then calls
+//! [`Table::finish`], which rejects keys that were never requested. The reader thus defines the
+//! schema, without a second list of keys. [`crate::keys`] declares readers of whole sections.
 //!
 //! ```
 //! use writecliff_base::keys::Size;
@@ -58,8 +57,7 @@ pub struct LocatedToml {
     source: Source,
 }
 
-/// Maps byte positions in a text to lines. This type is separate from the document so that a table
-/// can borrow it.
+/// Maps byte positions to lines; separate from the document so that a table can borrow it.
 #[derive(Debug)]
 struct Source {
     file: String,

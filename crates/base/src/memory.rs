@@ -39,8 +39,7 @@ pub fn zeroed<T: Zeroed>(length: usize) -> Vec<T> {
 /// Returns an array filled with `value`.
 pub fn filled<T: Copy>(value: T, length: usize) -> Vec<T> {
     let mut array = Vec::with_capacity(length);
-    // Huge pages must be requested before the first write because mapped memory keeps its page
-    // size.
+    // Huge pages must be requested before the first write: mapped memory keeps its page size.
     advise_huge_pages(array.as_ptr(), length);
     array.resize(length, value);
     array
@@ -56,8 +55,7 @@ fn advise_huge_pages<T>(start: *const T, length: usize) {
     else {
         return;
     };
-    // SAFETY: the range lies inside an allocation, and this advice does not change the memory
-    // contents.
+    // SAFETY: the range lies inside an allocation, whose contents this advice does not change.
     unsafe { libc::madvise(first as *mut libc::c_void, bytes, libc::MADV_HUGEPAGE) };
 }
 

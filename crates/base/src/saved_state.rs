@@ -24,8 +24,7 @@ impl From<Impossible> for RestoreError {
     }
 }
 
-/// Starts a saved state of the drive with the canonical description `device`; the caller appends
-/// further sections.
+/// Starts a saved state of the drive that `device` describes; the caller appends more sections.
 pub fn begin<W: Write>(
     out: W,
     device: &str,
@@ -37,8 +36,7 @@ pub fn begin<W: Write>(
     Ok(out)
 }
 
-/// Opens a saved state of the drive with the canonical description `device` and restores the work
-/// in progress.
+/// Opens a saved state of the drive that `device` describes and restores the work in progress.
 pub fn open<R: Read>(
     input: R,
     device: &str,

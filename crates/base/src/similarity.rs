@@ -1,7 +1,6 @@
 //! Similar words, for "did you mean" hints.
 
-/// Returns the candidate that a person who typed `word` probably meant, if any candidate is close
-/// enough.
+/// Returns the candidate that a person who typed `word` probably meant, if one is close enough.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_lowercase();
     candidates

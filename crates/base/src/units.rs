@@ -15,8 +15,7 @@ use crate::words;
 
 /// Granularity of host commands in bytes; offsets and lengths are multiples of this value.
 pub const SECTOR_BYTES: u64 = 512;
-/// Mapping unit of simulated drives and block size of simulated file systems, in bytes. This size
-/// is not configurable.
+/// Mapping unit of simulated drives and block size of simulated file systems in bytes; fixed.
 pub const SLOT_BYTES: u64 = 4096;
 
 /// Duration or instant of virtual time, in nanoseconds.
@@ -297,8 +296,7 @@ impl Units {
     fn parse_whole(self, text: &str) -> Result<u64, QuantityError> {
         let exact = self.parse(text)?;
         let rounded = exact.round();
-        // The limit of 2^63 leaves headroom for sums; 1e-6 tolerates the binary fraction in
-        // "0.1 us".
+        // 2^63 leaves headroom for sums; 1e-6 tolerates the binary fraction in "0.1 us".
         let whole = (exact - rounded).abs() <= 1e-6 * rounded.max(1.0);
         if !(0.0..9.2e18).contains(&exact) || !whole {
             return Err(QuantityError::OutOfRange(text.to_owned(), self.whole));

@@ -1,8 +1,7 @@
 //! A closed loop of requests on one connection, for measuring servers.
 //!
 //! fio's clients use as much CPU time as a fast server. This client sends all due requests at once
-//! and discards received data, so that client and server can run on the same machine during a
-//! measurement.
+//! and discards received data, so that it can measure a server on the same machine.
 
 use std::io;
 use std::net::TcpStream;
@@ -56,8 +55,7 @@ impl Channel {
         Ok(Self { socket, input: Input::default() })
     }
 
-    /// Waits for more received bytes. The client polls before it sleeps, so it adds little to the
-    /// latency.
+    /// Waits for more bytes, polling before it sleeps, so that the client adds little latency.
     fn receive(&mut self) -> io::Result<()> {
         match self.input.look(&self.socket, true, None) {
             Some(count) => count,

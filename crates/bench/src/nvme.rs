@@ -47,8 +47,7 @@ impl Client {
         if page.len() != 4096 {
             return Err(malformed("does not describe its namespace"));
         }
-        // Layout: Identify Namespace (NVM Command Set 1.1, 4.1.5.1), fields NSZE, FLBAS, and LBADS
-        // of the format.
+        // Identify Namespace (NVM Command Set 1.1, 4.1.5.1): NSZE, FLBAS, and LBADS of the format.
         let blocks = u64::from_le_bytes(*page.first_chunk().expect("4096 bytes"));
         let format = 128 + 4 * usize::from(page[26] & 0xf);
         let shift = page[format + 2];
@@ -139,8 +138,7 @@ fn run(
     }
 }
 
-/// Returns the next PDU from the server, without the data that follow it. A failed command is
-/// returned as an error.
+/// Returns the next PDU from the server, without its data; a failed command is an error.
 fn received(channel: &mut Channel) -> io::Result<FromController> {
     let header: [u8; HEADER_BYTES] = channel.head()?;
     let pdu = FromController::read(&header);

@@ -70,8 +70,7 @@ impl SparseFile {
         self.file.sync_data()
     }
 
-    /// Returns the next position of data or of a hole; `None` if there is none. The file's position
-    /// is not used otherwise.
+    /// Returns the next position of data or a hole, if any; nothing else uses the file's position.
     fn seek(&self, to: SeekFrom) -> io::Result<Option<u64>> {
         match seek(&self.file, to) {
             Err(Errno::NXIO) => Ok(None),

@@ -158,8 +158,7 @@ impl Contents {
         }
     }
 
-    /// Passes every page that is not all zeros, in address order; the last page may be shorter than
-    /// the others.
+    /// Passes every page that is not all zeros, in address order; the last page may be shorter.
     fn each_page<E: From<ContentsError>>(
         &self,
         mut take: impl FnMut(u64, &PageData) -> Result<(), E>,

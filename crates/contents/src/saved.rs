@@ -1,12 +1,10 @@
-//! Saved contents: the pages with data, in batches that are sections of the state codec. This
-//! module also maintains a copy of in-memory contents in a sparse file, which receives every
-//! change.
+//! Saved contents: the pages with data, in batches that are sections of the state codec. A copy of
+//! in-memory contents in a sparse file receives every change.
 //!
 //! Data written to the file are in the kernel's page cache, so the copy survives a crash of the
 //! process but not of the machine.
 //!
-//! The saved form does not depend on the storage type: contents saved from memory can be restored
-//! to a file, and vice versa.
+//! The saved form does not depend on the storage type: memory can be restored to a file, or back.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -110,8 +108,7 @@ impl Contents {
         }
     }
 
-    /// Copies all data to the file at `path`, and mirrors every later change to the file. An
-    /// existing file is replaced.
+    /// Copies all data to the file at `path`, which is replaced, and mirrors every later change.
     pub fn mirror_to(&mut self, path: &Path) -> Result<(), ContentsError> {
         let mirror = SparseFile::create(self.capacity, path)?;
         self.each_page(|number, page| -> Result<(), ContentsError> {
@@ -122,8 +119,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Replaces all data with the data in the file at `path`, and mirrors every later change to the
-    /// file.
+    /// Replaces all data with those in the file at `path`, and mirrors every later change to it.
     pub fn restore_mirror(&mut self, path: &Path) -> Result<(), ContentsError> {
         self.mirror = None;
         self.deallocate(0, self.capacity.0)?;

@@ -1,5 +1,4 @@
-//! Changes that a power cut may undo: the log stores the previous data of each change that is not
-//! yet durable.
+//! Changes that a power cut may undo: the previous data of each change that is not yet durable.
 //!
 //! Each page change is a numbered entry. Entries are dropped once the drive has made their data
 //! durable. A flush drops all entries up to a number, and a durability report drops the entries of

@@ -213,8 +213,7 @@ impl Events {
         }
     }
 
-    /// Returns the completed fraction of a conversion: of the rounds or of the data to write, but
-    /// at most of the first round.
+    /// Returns the completed fraction: of rounds or data, but at most of the first round.
     fn share(&self, how: &LayOut, all: &Copies<'_>) -> f64 {
         let rounds = all.applied as f64 / (self.len() as f64 * f64::from(how.copies));
         let share = match how.repeats {

@@ -5,8 +5,7 @@
 
 use super::TraceError;
 
-/// Label columns of equal length: word numbers, the write-lifetime hint (-1 for none) and a
-/// file-size class.
+/// Label columns of equal length: word numbers, write-lifetime hint (-1: none), file-size class.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
     /// Word number of the file path in each row.
@@ -34,8 +33,7 @@ pub struct Classes {
 const WORDS_MAX: i32 = 1 << 20;
 
 impl Classes {
-    /// Classifies the rows; returns an error if columns differ in length or word numbers are out of
-    /// range.
+    /// Classifies the rows; fails if columns differ in length or word numbers are out of range.
     pub fn of(labels: &Labels<'_>) -> Result<Self, TraceError> {
         let Labels { path, thread, process, hint, size } = *labels;
         let rows = path.len();
@@ -45,8 +43,7 @@ impl Classes {
                 "the columns differ in length or are too long".to_owned(),
             ));
         }
-        // For each path, a few (key, class) pairs, where the key packs the labels of a row other
-        // than its path.
+        // The (key, class) pairs of each path; the key packs all other labels of a row.
         let paths = path.iter().max().map_or(0, |&most| most.max(0) as usize + 1);
         let mut by_path: Vec<Vec<(u64, u32)>> = vec![Vec::new(); paths];
         let mut classes = Self { of_row: Vec::with_capacity(rows), first: Vec::new() };

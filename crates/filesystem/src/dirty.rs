@@ -35,8 +35,7 @@ pub(super) struct Dirty {
 /// Dirty files and their total size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PageCache {
-    /// Files in the order in which they became dirty, with the time. An entry is stale if its file
-    /// has been written back since.
+    /// Files with the times when they became dirty, in order; stale if written back since.
     queue: VecDeque<(u32, u32)>,
     blocks: u64,
 }
@@ -69,8 +68,7 @@ impl Dirty {
         }
     }
 
-    /// Removes blocks that are freed or rewritten; returns the insertion index for a run that
-    /// starts at these blocks.
+    /// Removes freed or rewritten blocks; returns the insertion index for a run at these blocks.
     pub(super) fn forget(&mut self, blocks: Range<u32>, cache: &mut PageCache) -> usize {
         let Range { start, end } = blocks;
         if self.runs.last().is_none_or(|last| last.end <= start) {

@@ -49,8 +49,7 @@ pub struct TraceEvent {
     pub time_ms: u32,
 }
 
-/// Trace rows as columns of equal length, as passed from Python, and the tables that the column
-/// values index.
+/// Trace rows as columns of equal length, from Python, and the tables that the values index.
 #[derive(Clone, Copy, Debug)]
 pub struct Batch<'a> {
     /// Word number of the operation in each row.
@@ -63,8 +62,7 @@ pub struct Batch<'a> {
     pub length: &'a [i64],
     /// Time of each row in ns since the start of the trace; empty if nothing depends on time.
     pub time: &'a [i64],
-    /// Class of each row; see [`super::Classes`]. All rows of a class have the same stream, origin
-    /// and folder.
+    /// Class of each row, whose rows have equal streams, origins and folders: [`super::Classes`].
     pub class: &'a [u32],
     /// [`FileOp`] number of each operation word, or [`LEFT_OUT`]; indexed by word number.
     pub ops: &'a [u8],

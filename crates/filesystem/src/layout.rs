@@ -2,10 +2,9 @@
 //!
 //! A write to a block that the file already has overwrites the block in place; other writes
 //! allocate blocks. Blocks freed by truncate, unlink or punch are trimmed immediately. If TRIM is
-//! off, the drive retains the old data as valid until the blocks are written again. A write that
-//! covers only part of a block writes the whole block. With a page cache, blocks are allocated when
-//! they are written, and reach the drive when they are written back. Blocks freed before write-back
-//! never reach the drive.
+//! off, the drive retains the old data as valid until the blocks are written again. A partial write
+//! of a block writes the whole block. With a page cache, blocks are allocated when they are
+//! written, and reach the drive when they are written back, unless they are freed before.
 
 use std::ops::Range;
 
@@ -134,8 +133,7 @@ impl FileLayout {
         Self { space, files, cache, trim, written, live_blocks: 0, peak_blocks: 0 }
     }
 
-    /// Returns a layout that only counts blocks: request lengths are correct, but offsets are
-    /// meaningless.
+    /// Returns a layout that counts blocks: requests have correct lengths, meaningless offsets.
     pub(crate) fn counted(blocks: u32, files: u32, system: FileSystem) -> Self {
         Self { space: Space::counted(blocks), ..Self::new(0, files, system) }
     }
@@ -158,8 +156,7 @@ impl FileLayout {
                 self.free(event.file, first, (end / SLOT_BYTES) as u32, out);
                 Ok(())
             }
-            // An object that already exists when it is created was left by an earlier round of the
-            // trace.
+            // An object that exists before its creation was left by an earlier round.
             FileOp::Unlink | FileOp::Create => {
                 self.unlink(event.file, out);
                 Ok(())

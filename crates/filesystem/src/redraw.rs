@@ -17,9 +17,8 @@
 //!   one run;
 //! * if the trace itself overwrites data in the order in which it wrote them.
 //!
-//! If scattered data retain their addresses and outlive a round, the order in which the program
-//! overwrites them is unknown. Subsequent rounds repeat the trace's order, and these blocks are
-//! counted.
+//! The order in which the program overwrites scattered data that retain their addresses and outlive
+//! a round is unknown. Subsequent rounds repeat the trace's order and count these blocks.
 
 use super::events::{FileOp, TraceEvent};
 use writecliff_base::{Prng, SLOT_BYTES};
@@ -43,8 +42,7 @@ struct Run {
     end: u64,
     /// Block after the last write.
     at: u64,
-    /// `true` if other runs can replace the run: the run has no gaps, and its file exists in all
-    /// rounds.
+    /// `true` if other runs can replace the run: it has no gaps, and all rounds have its file.
     is_movable: bool,
 }
 
@@ -92,8 +90,7 @@ impl Redraw {
         if repeats_its_order(&rest) {
             rest.clear();
         }
-        // A file that is created in one step is always replaced as a whole and never overwritten in
-        // place.
+        // A file created in one step is always replaced as a whole, never overwritten in place.
         let mut runs_of = vec![0_u32; files as usize];
         for run in &rest {
             runs_of[run.file as usize] += 1;
@@ -115,8 +112,7 @@ impl Redraw {
         bounds.sort_unstable();
         bounds.dedup();
         let at = |file, block| bounds.partition_point(|&bound| bound < (file, block));
-        // Differences between adjacent cells: in the run count, and in the count of runs that
-        // prevent an exchange.
+        // Differences between adjacent cells in the counts of runs, and of runs that cannot move.
         let mut writes = vec![0_i64; bounds.len() + 1];
         let mut fixed = vec![0_i64; bounds.len() + 1];
         let mut scattered = vec![0_i64; bounds.len() + 1];
@@ -167,9 +163,8 @@ impl Redraw {
         redraw.undrawn_blocks = undrawn.iter().sum();
         let first = |file| at(file, 0) as u32;
         redraw.of_file = (0..=files).map(first).collect();
-        // If writes are independent, the number of writes to a cell in a round follows a Poisson
-        // distribution. A program that writes every cell once before it rewrites any cell has a
-        // different distribution.
+        // The number of independent writes to a cell in a round has a Poisson distribution, unlike
+        // those of a program that writes every cell once before it rewrites any cell.
         redraw.independent = counts[2] > 0 && 3 * counts[1] * counts[3] >= counts[2] * counts[2];
         redraw
     }

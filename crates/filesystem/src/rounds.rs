@@ -6,8 +6,7 @@
 //! than at the peak of its first round, and is never emptied in one step. Files that existed before
 //! the trace are retained and overwritten.
 //!
-//! Data in existing files that the trace overwrites change addresses from round to round
-//! (`redraw.rs`).
+//! Overwritten data in existing files change addresses from round to round (`redraw.rs`).
 //!
 //! Copies model several instances of a program on one drive. All copies write at the same rate and
 //! are evenly staggered over a round, so that their peaks do not coincide.
@@ -63,14 +62,12 @@ pub(super) struct Copies<'a> {
     folders: u32,
     programs: Vec<Program>,
     pub redraw: Redraw,
-    /// Round in which each object was created, indexed by copy and file; 0 if the object existed
-    /// before the trace.
+    /// Round of creation of each object, by copy and file; 0 if it existed before the trace.
     created: Vec<u32>,
     /// Number of events of all copies so far.
     pub applied: u64,
     pub written: u64,
-    /// Sum, over all written blocks, of the number of blocks that files occupied at the time of the
-    /// write.
+    /// Sum over all written blocks of the blocks that files occupied at the time of the write.
     pub held: u128,
 }
 
@@ -120,8 +117,7 @@ impl<'a> Copies<'a> {
         }
     }
 
-    /// Advances a copy until it has written more than `until` blocks; returns `true` if the copy's
-    /// round ended.
+    /// Advances a copy until it has written over `until` blocks; `true` if its round ended.
     fn advance(
         &mut self,
         index: usize,
@@ -209,8 +205,7 @@ impl<'a> Copies<'a> {
         }
     }
 
-    /// Updates the counters after `requests`; `before` is the number of live blocks before the
-    /// requests.
+    /// Updates the counters after `requests`, before which `before` blocks were live.
     fn account(
         &mut self,
         copy: &mut Program,

@@ -13,8 +13,7 @@ use writecliff_base::words;
 
 /// Number of blocks that are allocated contiguously if the free space allows it: 1 MiB.
 const ROOM: u32 = 256;
-/// Number of free extents searched for a sufficiently large extent; if the search fails, the
-/// nearest extent is used.
+/// Number of free extents searched for a sufficiently large one before the nearest is used.
 const SEARCH_MAX: usize = 64;
 
 /// Number of allocation groups, which folders are assigned to in turn.
@@ -28,12 +27,10 @@ words! {
         /// drive from start to end, like ext4's stream allocation for large files.
         #[default]
         NextFit = "next-fit",
-        /// The search starts at the beginning of the drive, so freed space is reused before
-        /// untouched space.
+        /// The search starts at the beginning of the drive, so freed space is reused first.
         FirstFit = "first-fit",
-        /// The search starts at the beginning of the allocation group of the file's folder. Folders
-        /// are assigned to four groups in turn, as in XFS, which creates four allocation groups on
-        /// a single drive.
+        /// The search starts at the beginning of the allocation group of the file's folder: folders
+        /// take turns in four groups, the number that XFS creates on a single drive.
         Folders = "folders",
     }
 }
@@ -48,9 +45,8 @@ pub(super) struct Run {
 /// Free space of a drive.
 #[derive(Clone, Debug)]
 pub(super) struct Space {
-    /// End and length of each free extent; adjacent extents are merged. The key is the end of the
-    /// extent because a growing file takes blocks from the front of an extent, which does not
-    /// change the key.
+    /// End and length of each free extent; adjacent extents are merged. The key is the end because
+    /// a growing file takes blocks from the front, which does not change the key.
     free: BTreeMap<u32, u32>,
     free_blocks: u64,
     blocks: u32,
@@ -107,8 +103,7 @@ impl Space {
         Some(run)
     }
 
-    /// Returns the start of the next extent: searches from `from` to the end of the drive, then
-    /// from the beginning.
+    /// Returns the start of the next extent from `from` to the end, then from the beginning.
     fn find(&self, want: u32, from: u32) -> Option<u32> {
         let beyond = (Bound::Excluded(from), Bound::Unbounded);
         let extents = |(&end, &count): (&u32, &u32)| (end - count, end);

@@ -22,8 +22,7 @@ const FANOUT: usize = 8;
 const FLUSHED_MAX: usize = 4;
 /// Capacity of levels 1 to 3, in tables.
 const LEVELS: [usize; 3] = [8, 64, 512];
-/// Maximum number of chunks that merges write for each chunk appended to the log; about 20 are
-/// needed.
+/// Maximum number of chunks that merges write per chunk of the log; about 20 are needed.
 const MERGE_CHUNKS: usize = 32;
 
 /// Parameters of the store.
@@ -114,8 +113,7 @@ impl Run {
         self.event(FileOp::Write, file, offset, self.store.chunk_bytes, origin);
     }
 
-    /// Advances the background jobs by up to two chunks of the flush and several chunks of the
-    /// merge.
+    /// Advances the jobs by up to two chunks of the flush and several chunks of the merge.
     fn background(&mut self) {
         if let Some(mut flush) = self.flushes.pop_front() {
             // At twice the speed of the log, a flush completes before the next flush starts.
@@ -171,8 +169,7 @@ impl Run {
         for _ in 0..FANOUT.min(self.levels[level + 1].len()) {
             inputs.push(self.draw(level + 1));
         }
-        // The last level contains every key, so data that are merged into this level replace older
-        // data.
+        // The last level contains every key, so data merged into it replace older data.
         let settled = level == 2 && self.levels[3].len() + inputs.len() > LEVELS[2];
         Some(self.merge_of(inputs, level + 1, usize::from(settled)))
     }

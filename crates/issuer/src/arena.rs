@@ -1,5 +1,4 @@
-//! Memory for I/O data: one mapping that the kernel can pin once, divided into pieces whose sizes
-//! are powers of two.
+//! Memory for I/O data: one mapping, which is pinned once, in pieces of powers of two.
 //!
 //! The allocator is a buddy allocator (Knowlton 1965). A piece is halved until it fits, and merged
 //! with its buddy when both are free, which prevents fragmentation by mixed sizes.
@@ -24,8 +23,7 @@ pub(crate) struct Piece {
     order: u32,
 }
 
-/// Memory for write data, followed by a region that all reads share because read data are not
-/// examined.
+/// Memory for write data, and a region that all reads share (read data are not examined).
 pub(crate) struct Arena {
     memory: MmapMut,
     /// Free pieces of each order, sorted by address.
@@ -37,8 +35,7 @@ impl Arena {
 
     pub(crate) fn new() -> io::Result<Self> {
         let memory = MmapMut::map_anon(Self::BYTES)?;
-        // Huge pages reduce page faults and the number of pinned pages. A failure of this call is
-        // harmless.
+        // Huge pages reduce page faults and pinned pages. A failure is harmless.
         let _ = memory.advise(Advice::HugePage);
         let orders = (LARGEST_ORDER + 1) as usize;
         let mut free = vec![BTreeSet::new(); orders];
@@ -64,9 +61,8 @@ impl Arena {
 
     pub(crate) fn bytes(&mut self, piece: Piece, length: usize) -> &mut [u8] {
         assert!(length <= 1 << piece.order, "a piece holds what it was taken for");
-        // SAFETY: the piece lies within the mapping, is allocated, and is not in flight. The owner
-        // of the piece fills it before submitting it. A slice of the whole mapping would alias
-        // other pieces.
+        // SAFETY: the piece lies within the mapping, is allocated, and is not in flight: its owner
+        // fills it before submitting it. A slice of the whole mapping would alias other pieces.
         unsafe { std::slice::from_raw_parts_mut(self.address(piece), length) }
     }
 

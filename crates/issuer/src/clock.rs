@@ -13,8 +13,7 @@ pub(crate) fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Makes sleeps of this thread end on time instead of up to 50 µs late, and raises the thread
-/// priority if permitted.
+/// Ends sleeps of this thread on time, not up to 50 µs late, and raises its priority if permitted.
 pub(crate) fn be_punctual() {
     const NICENESS: i32 = -20;
     // A failure of this call is harmless.

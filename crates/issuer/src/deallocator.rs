@@ -33,8 +33,7 @@ pub(crate) struct Deallocated {
 }
 
 struct Common {
-    /// Duplicated descriptor, so that a thread that outlives the issue does not use a reused
-    /// descriptor number.
+    /// Duplicate: a thread that outlives the issue does not use a reused descriptor number.
     fd: OwnedFd,
     is_file: bool,
     requests: Mutex<Receiver<Request>>,
@@ -105,8 +104,7 @@ impl Common {
 
 impl Drop for Deallocator {
     fn drop(&mut self) {
-        // The threads are not joined, because a thread may be waiting for a drive that does not
-        // respond.
+        // The threads are not joined: the drive that one waits for may not respond.
         self.common.ended.store(true, Ordering::Relaxed);
     }
 }

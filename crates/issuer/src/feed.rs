@@ -1,5 +1,4 @@
-//! A bounded I/O queue, which lets the reader or generator run ahead of the issue by a limited
-//! number of I/Os.
+//! A bounded I/O queue, which lets the reader or generator run ahead of the issue.
 
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 

@@ -1,5 +1,4 @@
-//! I/Os of a workload whose jobs have rates: the requests and arrivals of the simulator's host,
-//! merged by time.
+//! I/Os of a workload whose jobs have rates: requests of the simulator's host, merged by time.
 //!
 //! Threads that wait for a free queue entry generate no later requests meanwhile, as in the
 //! simulator, so the generated requests do not depend on the drive.
@@ -62,8 +61,7 @@ pub fn lanes(spec: &WorkloadSpec) -> Vec<Lane> {
     each.collect()
 }
 
-/// Returns the next request. If reads and writes have separate rates, the request has the operation
-/// that is due.
+/// Returns the next request, of the operation that is due if operations have separate rates.
 fn steered(generator: &mut ThreadGenerator, pacing: &mut ThreadPacing) -> IoRequest {
     if let Some(operation) = pacing.next_operation(0) {
         generator.steer(operation);
@@ -94,8 +92,7 @@ fn deadline_ns(job: &JobSpec) -> Option<u64> {
 }
 
 impl Generated {
-    /// Creates the I/Os of a workload for a drive with capacity `capacity`; all jobs must have
-    /// rates.
+    /// Creates the I/Os of a workload, whose jobs all have rates, for a drive of this capacity.
     pub fn new(spec: &WorkloadSpec, capacity: Bytes) -> Result<Self, SpecError> {
         let spec = spec.resolved(capacity);
         let mut generated = Self {

@@ -1,9 +1,8 @@
 //! Issuing thread: waits for the next due time, submits I/Os, and reaps completions meanwhile.
 //!
-//! The thread sleeps in the kernel while the next due time is far away, and completions wake it.
-//! The thread spins for the last portion of a wait because sleeps end some microseconds late, and
-//! even later on a busy machine. While the thread spins, it polls the ring, so that completions get
-//! exact times.
+//! The thread sleeps in the kernel while the next due time is far away, and completions wake it. It
+//! spins for the last portion of a wait because sleeps end some microseconds late, or later on a
+//! busy machine. While it spins, it polls the ring, so that completions get exact times.
 
 use std::collections::VecDeque;
 use std::io;
@@ -90,8 +89,7 @@ struct Issuing<'a> {
     free: Vec<u32>,
     in_flight: u32,
     waiting: usize,
-    /// `true` if an I/O waits for memory or for the limit of all lanes instead of the limit of its
-    /// own lane.
+    /// `true` if an I/O waits for memory or the limit of all lanes, not the limit of its own lane.
     is_short: bool,
     start_ns: u64,
     due_ns: u64,
@@ -101,8 +99,7 @@ struct Issuing<'a> {
     deallocated: Vec<Deallocated>,
 }
 
-/// Issues the I/Os of `feed` until the feed ends, an I/O fails or a stop is requested, then waits
-/// for the I/Os in flight.
+/// Issues the I/Os of `feed` until it ends, an I/O fails or a stop is requested, then drains them.
 ///
 /// Returns an error if io_uring or memory cannot be set up; I/O errors are in the result.
 pub fn issue(what: &Issue<'_>, feed: Feed, shared: &Shared) -> io::Result<Measured> {

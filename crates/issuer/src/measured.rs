@@ -13,8 +13,7 @@ pub struct Lateness {
     pub each: Histogram,
     /// Number of I/Os that waited for the completion of other I/Os.
     pub waited: u64,
-    /// Number of due I/Os that were never issued because they waited until the end of their job or
-    /// a stop.
+    /// Number of due I/Os that were never issued before the end of their job or a stop.
     pub left: u64,
     /// Due time of the last issued I/O.
     pub intended_ns: u64,

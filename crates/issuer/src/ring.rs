@@ -37,8 +37,7 @@ impl Ring {
         let mut builder = IoUring::builder();
         builder.setup_cqsize((2 * depth).next_power_of_two().max(2 * ENTRIES)).setup_clamp();
         // The thread polls frequently, so processing completions only then prevents them from
-        // interrupting submissions. This ring setup needs Linux 6.1. The plain ring also works, but
-        // is slower.
+        // interrupting submissions. This setup needs Linux 6.1; the plain ring is slower.
         let mut deferred = builder.clone();
         deferred.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
         let ring = deferred.build(ENTRIES).or_else(|_| builder.build(ENTRIES))?;
@@ -73,8 +72,7 @@ impl Ring {
             (Operation::Flush, _) => opcode::Fsync::new(TARGET).flags(FsyncFlags::DATASYNC).build(),
             (Operation::Trim, _) => unreachable!("deallocations have threads of their own"),
         };
-        // SAFETY: the memory is either the read region or a piece that remains allocated until the
-        // completion.
+        // SAFETY: the memory is the read region or a piece that is allocated until completion.
         let pushed = unsafe { self.ring.submission().push(&entry.user_data(u64::from(slot))) };
         assert!(pushed.is_ok(), "each batch is submitted before the next");
     }

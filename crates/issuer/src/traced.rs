@@ -51,8 +51,7 @@ pub struct Fitted {
     pub widened: u64,
     /// Number of skipped I/Os that are longer than [`LENGTH_MAX_BYTES`].
     pub too_long: u64,
-    /// Number of I/Os due before an earlier I/O of the trace, which are issued together with that
-    /// I/O.
+    /// Number of I/Os due before an earlier I/O of the trace and issued together with it.
     pub moved: u64,
 }
 

@@ -48,8 +48,7 @@ pub(crate) fn execute(mut context: Context<'_>, request: Request<'_>) -> Answere
         IDENTIFY => identify::execute(&context, request),
         ABORT => {
             // Only event requests can be aborted, because the drive already executes all other
-            // commands, which complete normally. If the command was not aborted, bit 0 of the
-            // result is set.
+            // commands. Bit 0 of the result is set if the command was not aborted.
             let (queue, command_id) = (entry.word(40), entry.word(42));
             let was_aborted = queue == 0 && context.controller.events.abort(command_id);
             Ok(Answer::result(u32::from(!was_aborted)))

@@ -190,8 +190,7 @@ pub struct Reply {
     pub status: Status,
     /// `true` if the Error Information log page has an entry for the status.
     pub logged: bool,
-    /// Data for the host, no longer than the host's buffer. The data are empty for reads, whose
-    /// data the caller provides.
+    /// Data for the host, at most as long as its buffer; empty for reads (the caller's data).
     pub data: Vec<u8>,
 }
 

@@ -1,5 +1,4 @@
-//! State of one controller. Each connected host gets a separate controller (dynamic controller
-//! model, Base 2.1, 3.1.3).
+//! State of one controller, which each connected host has (dynamic model, Base 2.1, 3.1.3).
 
 use std::collections::BTreeSet;
 

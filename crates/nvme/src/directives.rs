@@ -105,8 +105,7 @@ pub(crate) fn has_streams_enabled(drive: &mut dyn Drive) -> bool {
     directives(drive).enabled & Directives::STREAMS != 0
 }
 
-/// Performs an operation of the Streams directive, which is rejected unless the directive is
-/// enabled.
+/// Performs an operation of the Streams directive; rejects it unless the directive is enabled.
 fn ask_streams<T>(
     context: &mut Context<'_>,
     command: impl FnOnce(&mut dyn DataPlacement) -> Asked<T>,

@@ -1,5 +1,4 @@
-//! Interface of the drive behind a controller. The drive owner implements these traits; I/O is
-//! returned as `Work` instead.
+//! Interface of the drive behind a controller, which its owner implements; I/O is `Work` instead.
 
 use writecliff_base::{Bytes, Nanos};
 use writecliff_host_interface::placement::{DataPlacement, FdpConfiguration, Refusal};
@@ -26,8 +25,7 @@ pub struct Identity {
     pub capacity: Bytes,
     /// Supported logical block sizes: powers of two, at least 512.
     pub lba_formats: Vec<Bytes>,
-    /// `true` if the drive has a write cache without power-loss protection, which makes flushes and
-    /// FUA effective.
+    /// `true` if a write cache without power-loss protection makes flushes and FUA effective.
     pub volatile_cache: bool,
     /// Preferred write granularity, and deallocation granularity.
     pub write_granularity: Bytes,
@@ -69,8 +67,7 @@ impl Identity {
 /// Counters since the drive was new, for the SMART and endurance group log pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Health {
-    /// Temperature in degrees Celsius; `None` if the drive does not measure temperature, in which
-    /// case SMART reports 40 °C.
+    /// Temperature in degrees Celsius; `None` if it is not measured (SMART reports 40 °C).
     pub temperature: Option<f64>,
     /// Available Spare in percent.
     pub available_spare: u8,
@@ -111,8 +108,7 @@ pub trait Drive {
     /// Returns the drive properties that do not change while the drive is served.
     fn identity(&self) -> &Identity;
 
-    /// Returns the time on the drive's clock since the drive was new; timestamps and power-on hours
-    /// are based on this time.
+    /// Returns the time since the drive was new, the base of timestamps and power-on hours.
     fn now(&self) -> Nanos;
 
     /// Returns the current health counters.

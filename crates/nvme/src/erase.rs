@@ -12,8 +12,7 @@ use crate::subsystem::{Answer, Answered, Context, own_namespace};
 const EXIT_FAILURE_MODE: u32 = 1;
 const BLOCK_ERASE: u32 = 2;
 const CRYPTO_ERASE: u32 = 4;
-/// Value of Sanitize Progress while no operation is in progress, and of times that are not
-/// reported.
+/// Sanitize Progress while no operation is in progress, and times that are not reported.
 const ENDED: u16 = u16::MAX;
 const UNREPORTED: u32 = u32::MAX;
 

@@ -1,7 +1,6 @@
 //! Asynchronous events (Base 2.1, 5.1.2): the host's open requests, and pending events.
 //!
-//! An event of a type is reported once. The next event of that type waits until the host has read
-//! the corresponding log page.
+//! An event of a type is reported once; the next waits until the host has read its log page.
 
 use std::collections::VecDeque;
 
@@ -9,8 +8,7 @@ use crate::status::{Refusal, Status};
 
 /// Asynchronous Event Request Limit: maximum number of open requests per controller.
 pub(crate) const LIMIT: usize = 4;
-/// Number of event types: three health events, a changed namespace, and the end of a sanitize
-/// operation.
+/// Number of event types: three of health, a changed namespace, and the end of a sanitize.
 const KINDS: usize = 5;
 /// Asynchronous Event Configuration and OAES: Namespace Attribute Notices.
 pub(crate) const NAMESPACE_NOTICES: u32 = 1 << 8;

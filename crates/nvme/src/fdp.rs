@@ -33,8 +33,7 @@ fn placement_handle(context: &Context<'_>, entry: Entry<'_>) -> Result<u16, Refu
     if usize::from(handle) < listed { Ok(handle) } else { Err(Refusal::field(11)) }
 }
 
-/// Returns the supported event types of a placement handle, each with its enabled state; the result
-/// is the number of types.
+/// Returns the event types of a placement handle, with their enabled states, and their number.
 pub(crate) fn get_events(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     let entry = request.entry;
     let handle = placement_handle(context, entry)?;
@@ -84,8 +83,7 @@ pub(crate) fn configurations(identity: &Identity) -> Page {
     page
 }
 
-/// Returns Reclaim Unit Handle Usage, which is "specified by the host" for handles in the
-/// namespace's list.
+/// Returns Reclaim Unit Handle Usage: "specified by the host" for the namespace's handles.
 pub(crate) fn usage(identity: &Identity) -> Page {
     let Some(fdp) = identity.fdp() else { return Page::new(8) };
     let mut page = Page::new(8 + 8 * fdp.handles.len());

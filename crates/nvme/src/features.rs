@@ -77,8 +77,7 @@ pub(crate) fn get(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     match feature {
         TIMESTAMP => {
             whole_page(request, 8)?;
-            // The timestamp has 48 bits and counts milliseconds. Bits 3:1 of the next byte identify
-            // its origin.
+            // The timestamp has 48 bits, in milliseconds. Bits 3:1 of the next byte are its origin.
             let origin = u64::from(features.timestamp.is_some());
             let timestamp = features.timestamp_of(context.drive.now()) | origin << 49;
             Ok(Answer::data(timestamp.to_le_bytes().to_vec()))
@@ -201,8 +200,7 @@ fn set_value(features: &mut Features, entry: Entry<'_>, feature: u8) -> Result<(
     Ok(())
 }
 
-/// Returns `true` for the under temperature threshold; only the composite temperature has
-/// thresholds.
+/// Returns `true` for the under threshold; only the composite temperature has thresholds.
 fn threshold(entry: Entry<'_>) -> Result<bool, Refusal> {
     let (sensor, kind) = (entry.bits(11, 16, 19), entry.bits(11, 20, 21));
     let is_known = matches!(sensor, 0 | 0xf) && kind <= 1;

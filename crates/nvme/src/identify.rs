@@ -46,8 +46,7 @@ pub(crate) const ZEROES_LIMIT: u8 = 13;
 const ATTRIBUTES: u32 = 1 << 0 | 1 << 4 | 1 << 6;
 const ATTRIBUTE_FDP: u32 = 1 << 19;
 
-/// SGL Support: no alignment requirement, lengths above the data length, offsets, and transport
-/// SGLs.
+/// SGL Support: any alignment, lengths above the data length, offsets, and transport SGLs.
 const SGL: u32 = 1 | 1 << 18 | 1 << 20 | 1 << 21;
 
 /// Namespace Features: the atomic write units and the optimal sizes of the namespace are valid.
@@ -177,8 +176,7 @@ fn io_controller(page: &mut Page, context: &Context<'_>, identity: &Identity) {
     page.u8(512, 0x66);
     page.u8(513, 0x44);
     page.u32(516, 1); // NN
-    // ONCS: Compare, Dataset Management, Write Zeroes, the Save and Select fields of
-    // features, Timestamp, Verify.
+    // ONCS: Compare, Dataset Management, Write Zeroes, Save and Select, Timestamp, Verify.
     page.u16(520, 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 6 | 1 << 7);
     page.u8(524, u8::from(identity.crypto_erase) << 2);
     page.u8(525, u8::from(identity.volatile_cache) | 3 << 1); // A flush may address all namespaces.
@@ -240,8 +238,7 @@ fn descriptors(page: &mut Page, identity: &Identity) {
     }
 }
 
-/// Fills in the list of the identifiers that are at least `first`: their number, at most 2047, and
-/// two bytes per identifier.
+/// Fills in the list of the identifiers from `first` on: their number (at most 2047), and each.
 fn identifiers(page: &mut Page, ids: &[u16], first: u16) {
     let listed = ids.iter().filter(|&&id| id >= first).take(IDENTIFY_BYTES / 2 - 1);
     let mut count = 0;

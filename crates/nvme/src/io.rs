@@ -96,9 +96,8 @@ fn sent(context: &Context<'_>, request: Request<'_>) -> Result<Span, Refusal> {
     Ok(span)
 }
 
-/// Returns the Directive Type and Directive Specific fields of a write. The stream is used only
-/// while the directive is enabled. The drive handles placement identifiers that the namespace does
-/// not have.
+/// Returns the Directive Type and Directive Specific fields of a write. The stream counts only
+/// while the directive is enabled. The drive handles unknown placement identifiers.
 fn placement(context: &mut Context<'_>, entry: Entry<'_>) -> Result<Placement, Refusal> {
     const STREAMS: u32 = 1;
     const DATA_PLACEMENT: u32 = 2;

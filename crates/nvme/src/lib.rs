@@ -1,14 +1,12 @@
 //! NVMe controller without a transport: it accepts submission queue entries with their data, and
 //! returns completions or work for the drive. The controller uses no sockets, threads or clock.
 //!
-//! Sources: The controller implements NVM Express Base Specification 2.1, NVM Command Set
-//! Specification 1.1, and TP4146 (Flexible Data Placement, part of Base 2.1). Section numbers refer
-//! to these specifications.
+//! Section numbers refer to the specifications that the controller implements: NVM Express Base
+//! 2.1, NVM Command Set 1.1, and TP4146 (Flexible Data Placement, part of Base 2.1).
 //!
 //! A transport connects a queue with `Subsystem::connect`, and passes each command to
-//! `Subsystem::submit`. The transport does the `Work` that this call returns (or has it done), and
-//! completes the command with `Ticket::success` or `Subsystem::fail`. `Subsystem::poll` returns
-//! completions of event requests.
+//! `Subsystem::submit`. The transport has the `Work` that this call returns done and then uses
+//! `Ticket::success` or `Subsystem::fail`. `Subsystem::poll` completes event requests.
 
 mod admin;
 pub mod command;

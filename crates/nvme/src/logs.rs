@@ -136,10 +136,9 @@ const TEMPERATURE: u8 = 1 << 1;
 const READ_ONLY: u8 = 1 << 3;
 
 /// Composite temperature in degrees Celsius that a drive without a temperature model reports. The
-/// field is mandatory and has no value for "unknown", so hosts would interpret 0 as 0 K. The
-/// composite temperature need not be the temperature of a physical point (Base 2.1, 5.1.12.1.3).
-/// JEDEC rates client SSDs at 40 °C in use (JESD218), and 40 °C is below the warning thresholds of
-/// hosts.
+/// field is mandatory, and hosts would interpret 0 as 0 K. The composite temperature need not be
+/// that of a physical point (Base 2.1, 5.1.12.1.3). JEDEC rates client SSDs at 40 °C in use
+/// (JESD218), which is below the warning thresholds of hosts.
 const NOMINAL_CELSIUS: f64 = 40.0;
 
 /// Converts a temperature to kelvin, as defined by the standard.
@@ -246,9 +245,8 @@ const OF_CONTROLLER: u32 = 1 << 21;
 const OF_ENDURANCE_GROUP: u32 = 1 << 23;
 const OF_SUBSYSTEM: u32 = 1 << 25;
 
-/// Returns the page for an I/O command set; command sets other than the NVM command set have no
-/// commands. (nvme-cli requests the page of every command set and treats an error status as a
-/// failure.)
+/// Returns the page for an I/O command set, empty except for the NVM command set. (nvme-cli
+/// requests the page of every command set and treats an error status as a failure.)
 fn command_effects(identity: &Identity, command_set: u32) -> Page {
     let mut page = Page::new(4096);
     for opcode in (0..=u8::MAX).filter(|&opcode| admin::is_supported(opcode, identity)) {

@@ -30,8 +30,7 @@ pub struct Access {
     pub in_capsule: u32,
     /// Maximum number of I/O queues per host.
     pub queues: u16,
-    /// Maximum number of controllers; additional hosts are rejected with a status that allows
-    /// retries.
+    /// Maximum number of controllers; additional hosts are rejected but may retry.
     pub controllers: u16,
 }
 

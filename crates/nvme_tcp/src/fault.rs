@@ -1,5 +1,4 @@
-//! Fatal connection errors: transport errors (TCP transport 1.1, 3.5 and 3.6.2.5), and termination
-//! requests for the host.
+//! Transport errors, which end a connection (1.1, 3.5 and 3.6.2.5), and termination requests.
 
 use thiserror::Error;
 

@@ -59,8 +59,7 @@ impl HostEntry {
         entry.dword(12, count - 1)
     }
 
-    /// Returns a command that sets Controller Configuration to enable, reset or shut down the
-    /// controller.
+    /// Returns a command that sets Controller Configuration: enable, reset or shut down.
     pub fn configure(value: u32) -> Self {
         let entry = Self::new(FABRICS).dword(1, PROPERTY_SET);
         entry.dword(11, CONFIGURATION).dword(12, value)

@@ -1,15 +1,13 @@
 //! NVMe over TCP protocol (NVM Express TCP Transport Specification 1.1), as an engine without I/O:
-//! it parses commands from the host's byte stream, and encodes completions for the host. The crate
-//! uses no sockets and no threads, so the connection owner decides how to wait, and a test can act
-//! as the host.
+//! it parses commands from the host's byte stream, and encodes completions for the host. It uses no
+//! sockets or threads: the connection's owner decides how to wait, and a test can be the host.
 //!
 //! One connection carries one queue. The owner passes received bytes to [`Receiver::receive`],
 //! sends the bytes of [`Received::Send`], executes commands, and encodes completions with
 //! [`Sender`]. The first command is Connect. [`Receiver::connected`] and [`Sender::connected`] then
 //! set the queue of both halves.
 //!
-//! [`Limits`] limits the memory that a peer can make a connection use: requested data, and one
-//! capsule per queue entry.
+//! [`Limits`] limits the memory of a connection: requested data, and a capsule per queue entry.
 
 mod fault;
 pub mod host;

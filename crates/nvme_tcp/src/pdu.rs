@@ -66,8 +66,7 @@ impl Settings {
         Ok(Self { header_digest, data_digest, alignment: (pdu[10] + 1) * 4 })
     }
 
-    /// Returns ICResp (3.6.2.3), which states that data from the host may start at any multiple of
-    /// 4 bytes.
+    /// Returns ICResp (3.6.2.3): host data may start at any multiple of 4 bytes.
     pub(crate) fn response(self, max_data: u32) -> Vec<u8> {
         let mut pdu = vec![0; INITIALIZE_BYTES];
         pdu[0] = IC_RESPONSE;

@@ -106,8 +106,7 @@ impl Receiver {
         }
     }
 
-    /// Records that the queue is connected, which then accepts as many outstanding commands as it
-    /// has entries.
+    /// Records that the queue is connected and accepts as many commands as it has entries.
     pub fn connected(&mut self, association: &Association) {
         self.entries = u32::from(association.entries);
     }
@@ -117,8 +116,7 @@ impl Receiver {
         !self.partial.is_empty() || self.asked_for > 0
     }
 
-    /// Processes any number of received bytes, and appends the resulting events. After an error,
-    /// the connection is unusable.
+    /// Appends the events of any number of received bytes. An error ends the connection.
     pub fn receive(&mut self, mut bytes: &[u8], received: &mut Vec<Received>) -> Result<(), Fatal> {
         while !bytes.is_empty() {
             if self.partial.is_empty()

@@ -29,8 +29,7 @@ impl Sender {
         Self { settings, outstanding, entries: 1, head: 0, flow_control: true }
     }
 
-    /// Records that the queue is connected; must be called before the completion of Connect is
-    /// written.
+    /// Records that the queue is connected, before the completion of Connect is written.
     pub fn connected(&mut self, association: &Association) {
         self.entries = association.entries;
         self.flow_control = association.flow_control;
@@ -77,8 +76,7 @@ impl Sender {
         pdu::begin(out, &mut header, self.settings, 0);
     }
 
-    /// Appends all data of a command; a call to [`Self::completion_after_data`] with the same reply
-    /// must follow.
+    /// Appends all data of a command, before [`Self::completion_after_data`] with this reply.
     pub fn data(&self, reply: &Reply, data: &[u8], out: &mut Vec<u8>) {
         let mut header = self.header_of_data(reply, data.len() as u32);
         pdu::append(out, &mut header, self.settings, data);

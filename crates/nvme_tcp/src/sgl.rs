@@ -1,5 +1,4 @@
-//! Location of a command's data (Base 2.1, 4.3.2; TCP transport 1.1, 3.5): in the capsule or in
-//! separate data PDUs.
+//! Location of a command's data (Base 2.1, 4.3.2; TCP transport 1.1, 3.5): capsule or data PDUs.
 
 use writecliff_nvme::Entry;
 use writecliff_nvme::Status;
@@ -26,8 +25,7 @@ pub(crate) enum Data {
 pub(crate) fn data(entry: Entry<'_>, in_capsule: usize) -> Result<Data, Status> {
     let kind = entry.0[39];
     let (address, length) = (entry.quadword(6), entry.dword(8));
-    // Bits 1:0 of the opcode (for fabrics commands, of the command type) specify the transfer
-    // direction.
+    // Bits 1:0 of the opcode (of the command type in fabrics commands) are the direction.
     let code = if entry.opcode() == FABRICS { entry.0[4] } else { entry.opcode() };
     match (code & 3, kind) {
         (3, _) => Err(Status::INVALID_OPCODE),

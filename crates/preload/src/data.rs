@@ -6,8 +6,7 @@ use crate::next::{hook, real};
 use crate::stdio;
 use libc::{c_int, c_long, c_uint, c_void, iovec, off_t, size_t, ssize_t};
 
-/// Records a transfer of `length` bytes; without an offset, the transfer ended at the descriptor's
-/// position.
+/// Records a transfer of `length` bytes at an offset, or up to the descriptor's position.
 pub(crate) fn moved(op: Op, fd: c_int, offset: Option<off_t>, length: ssize_t) {
     if length <= 0 {
         return;
@@ -47,8 +46,7 @@ fn wrote_as(fd: c_int, offset: off_t, how: c_int, length: ssize_t) {
 
 /// Returns `true` if a write to the descriptor is durable when the call returns.
 fn bypasses_cache(fd: c_int) -> bool {
-    // SAFETY: the call only queries the descriptor flags. This code makes a raw system call because
-    // fcntl is hooked.
+    // SAFETY: the call only queries the descriptor flags; it is raw because fcntl is hooked.
     let flags = unsafe { libc::syscall(libc::SYS_fcntl, fd, libc::F_GETFL) } as c_int;
     flags >= 0 && flags & (libc::O_DIRECT | libc::O_DSYNC) != 0
 }
@@ -229,8 +227,7 @@ unsafe extern "C" fn io_submit(
 }
 
 /// Submits `count` requests, at most `BATCH`, and records those that the kernel accepted. The
-/// requests are read before the call because a request may already be complete and its memory freed
-/// afterwards.
+/// requests are read first, because a completed request's memory may be freed.
 ///
 /// # Safety
 /// `list` must point to `count` requests, by the contract of `io_submit`.

@@ -5,11 +5,10 @@
 //! 64 bytes. An event occupies one slot, plus one slot for every 62 bytes of text. The first byte
 //! of a slot is written last; 0 marks a slot that was never completed.
 //!
-//! The file grows ahead of its writers by allocating blocks. The mapping covers the maximum size
-//! that the file can reach. On a full disk, a write to a hole in the mapping would kill the program
-//! (SIGBUS), so events are dropped and counted instead. In a program that locks all its memory
-//! (mlockall, as in Cassandra), only the existing portion of the file is locked, not the entire
-//! mapping.
+//! The file grows ahead of its writers by allocating blocks; the mapping covers its maximum size.
+//! On a full disk, a write to a hole in the mapping would kill the program (SIGBUS), so events are
+//! dropped and counted instead. In a program that locks all its memory (mlockall, as in Cassandra),
+//! only the existing portion of the file is locked.
 
 use crate::names;
 use libc::{c_char, c_int, c_long};
@@ -124,8 +123,7 @@ pub(crate) fn named(index: usize) -> Option<&'static AtomicU64> {
     Some(unsafe { &*base.byte_add(HEADER_BYTES as usize).cast::<AtomicU64>().add(index % NAMED) })
 }
 
-/// Maps the event file named in the environment. Without an event file, the hooks only call the
-/// real functions.
+/// Maps the event file named in the environment; without it, hooks only call real functions.
 pub(crate) fn begin() {
     // SAFETY: these are plain C library calls whose results are checked.
     unsafe {
@@ -149,8 +147,7 @@ pub(crate) fn begin() {
             let (shared, file) = (libc::MAP_SHARED as c_long, fd as c_long);
             let map = libc::syscall(libc::SYS_mmap, anywhere, size, access, shared, file, from);
             if map != -1 {
-                // The value is copied because a program that rewrites its arguments also overwrites
-                // its environment.
+                // Copied: a program that rewrites its arguments also overwrites its environment.
                 PATH.store(libc::strdup(path), Ordering::Release);
                 BASE.store(map as *mut Header, Ordering::Release);
             }
@@ -186,8 +183,7 @@ fn allocate(header: &Header, end: u64) -> bool {
         return true;
     }
     let wanted = (end.div_ceil(STRETCH_SLOTS) * STRETCH_SLOTS).min(header.capacity);
-    // SAFETY: these are raw system calls on the event file, and concurrent calls from several
-    // threads are harmless.
+    // SAFETY: raw system calls on the event file, harmless from several threads at once.
     unsafe {
         let path = PATH.load(Ordering::Acquire);
         let flags = libc::O_WRONLY | libc::O_CLOEXEC;

@@ -17,9 +17,8 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// Queries only the required fields. Timestamps are deliberately omitted: since Linux 6.13,
-    /// querying them makes the program's next write store a more precise timestamp, which the file
-    /// system must journal.
+    /// Queries only the required fields: since Linux 6.13, a query of timestamps makes the
+    /// program's next write store a more precise timestamp, which the file system must journal.
     ///
     /// # Safety
     /// `path` must be a C string (the kernel checks it).

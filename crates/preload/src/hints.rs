@@ -1,5 +1,4 @@
-//! Hooks for write-lifetime hints, which record the hint set by the program and the kernel's
-//! result.
+//! Hooks for write-lifetime hints: record the program's hint and the kernel's result.
 //!
 //! The kernel reads 64 bits, but some programs pass a 32-bit enumeration (RocksDB before its pull
 //! request 12595). Since Linux 5.x, the kernel rejects a non-zero upper half. If repair is enabled,

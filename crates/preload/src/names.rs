@@ -46,8 +46,7 @@ pub(crate) fn refresh() {
         return;
     }
     let mut comm = [0u8; 16];
-    // SAFETY: the kernel writes at most 16 bytes. This code makes a raw system call because `prctl`
-    // is hooked.
+    // SAFETY: the kernel writes at most 16 bytes; the call is raw because `prctl` is hooked.
     unsafe { libc::syscall(libc::SYS_prctl, libc::PR_GET_NAME, comm.as_mut_ptr()) };
     KNOWN.with(|cell| cell.set(Known { comm, queried_ns: now, renames }));
     if TITLES.load(Ordering::Relaxed) < TITLE_QUERIES {
@@ -57,12 +56,10 @@ pub(crate) fn refresh() {
 }
 
 /// Records the process title shown by `ps`, where servers such as PostgreSQL describe the role of a
-/// process. The title is read at the first events of a process, when the program has already set
-/// it.
+/// process. The first events of a process read it, when the program has already set it.
 fn title() {
     let mut bytes = [0u8; 128];
-    // SAFETY: these are raw system calls because `open`, `read` and `close` are hooked. The length
-    // equals the buffer length.
+    // SAFETY: the length is the buffer's; the calls are raw because their functions are hooked.
     let got = unsafe {
         let (path, flags) = (c"/proc/self/cmdline".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         let fd = libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, 0) as c_int;

@@ -68,8 +68,7 @@ unsafe fn opening(
     fd
 }
 
-// The mode argument is variadic in C. The mode is always passed. The C library reads it only if the
-// flags require a mode.
+// The mode, variadic in C, is always passed; the C library reads it only if the flags say so.
 hook!(open | open64 | __open_2 | __open64_2
     (path: *const c_char, flags: c_int, mode: mode_t) -> c_int as Open,
     // SAFETY: the path is the caller's C string.

@@ -1,5 +1,4 @@
-//! Finds the real function behind a hook, which is the next function of that name in the linker's
-//! search order.
+//! Finds the real function behind a hook: the next of that name in the linker's search order.
 //!
 //! All functions are looked up before the program starts. A lookup inside a hook would wait for the
 //! linker's lock, which another thread may hold while waiting for the hook's thread.
@@ -21,8 +20,7 @@ impl Next {
     /// Returns the function address; null if the C library has no such function.
     pub(crate) fn get(&self) -> *mut c_void {
         let address = self.address.load(Ordering::Relaxed);
-        // The address is unknown only if another library calls the hook before this library has
-        // been initialised.
+        // Unknown only if another library calls the hook before this one is initialised.
         if address.is_null() { self.find() } else { address }
     }
 

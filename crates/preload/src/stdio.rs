@@ -1,7 +1,6 @@
-//! Hooks for C library streams (`FILE *`). The C library writes stream buffers without calling any
-//! hook. A stream's writes are therefore derived from the position of its descriptor: after a
-//! flush, a close, every page of `fwrite`, and at the end of the program. As a result, small writes
-//! are merged.
+//! Hooks for C library streams (`FILE *`), whose buffers are written without calling any hook.
+//! Their writes are therefore derived from the position of the descriptor: after a flush, a close,
+//! every page of `fwrite`, and at the end of the program. Small writes are thus merged.
 //!
 //! Only streams that this process opened for writing alone are tracked. Read-ahead also moves a
 //! descriptor, and other processes move an inherited descriptor.
@@ -90,8 +89,7 @@ fn record_written(fd: c_int) {
     }
 }
 
-/// Flushes and records all tracked streams when the program ends, before the C library flushes
-/// them.
+/// Flushes and records all tracked streams at the program's end, before the C library does.
 pub(crate) fn flush_all() {
     for (fd, stream) in STREAMS.iter().enumerate() {
         let file = stream.file.load(Ordering::Relaxed);
@@ -212,8 +210,7 @@ fn seeking(stream: *mut FILE, seek: impl FnOnce() -> c_int) -> c_int {
     let fd = descriptor(stream);
     if entry(fd).is_some() {
         crate::after(|| {
-            // SAFETY: seeking also flushes the stream, so the new position shows how many bytes
-            // were written.
+            // SAFETY: seeking also flushes the stream; its position shows the bytes written.
             unsafe { libc::fflush(stream) };
             record_written(fd);
         });

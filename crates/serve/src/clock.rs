@@ -73,8 +73,7 @@ impl Alarm {
         }
     }
 
-    /// Sets the deadline. The call wakes the waiting thread if it would wake too late and no other
-    /// thread attends.
+    /// Sets the deadline. Wakes the waiting thread if it would be late and no other thread attends.
     pub(crate) fn set(&self, deadline: Option<Nanos>) {
         let new = deadline.map_or(u64::MAX, |at| at.0);
         self.deadline_ns.store(new, Ordering::SeqCst);
@@ -83,8 +82,7 @@ impl Alarm {
         }
     }
 
-    /// Takes over the wait; returns `false` if another thread has already done so. Call
-    /// [`Self::leave`] afterwards.
+    /// Takes over the wait, until [`Self::leave`]; returns `false` if another thread has done so.
     pub(crate) fn attend(&self) -> bool {
         !self.is_attended.swap(true, Ordering::SeqCst)
     }
@@ -99,8 +97,7 @@ impl Alarm {
         self.left(clock) == 0
     }
 
-    /// Returns `true` if the calling, attending thread should wait for the deadline without
-    /// sleeping.
+    /// Returns `true` if the calling, attending thread should spin until the deadline.
     pub(crate) fn is_soon(&self, clock: &Clock) -> bool {
         self.left(clock) <= SPIN_NS
     }
@@ -132,8 +129,7 @@ impl Alarm {
         }
     }
 
-    /// Waits for the deadline, which may move during the wait. Returns `false` if the wait was
-    /// stopped.
+    /// Waits for the deadline, which may move meanwhile. Returns `false` if the wait was stopped.
     ///
     /// Sleeps until shortly before the deadline and then spins. Yielding to other threads instead
     /// of spinning would cost whole time slices (milliseconds) on a busy machine.

@@ -20,8 +20,7 @@ mod durability;
 
 use durability::Durability;
 
-/// Maximum number of commands in the drive; further commands wait outside. A drive supports at most
-/// 65,536 commands.
+/// Maximum number of commands in the drive, which supports at most 65,536; others wait outside.
 const COMMANDS_MAX: usize = 16_384;
 /// Interval for simulating the background work of an idle drive.
 const IDLE_TICK: Nanos = Nanos(100_000_000);
@@ -214,8 +213,7 @@ impl Core {
         if self.timing == Timing::Fast { Nanos::ZERO } else { self.at }
     }
 
-    /// Accepts a request that has not been rejected. `failure` is an error that the request already
-    /// has.
+    /// Accepts a request that has not been rejected, with a `failure` that it already has.
     pub(crate) fn submit(
         &mut self,
         client: &Client,

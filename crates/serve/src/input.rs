@@ -17,8 +17,7 @@ const POLL: Duration = Duration::from_micros(50);
 const SLEEPS_MAX: u32 = 1_023;
 /// Maximum time for which the thread runs the drive before it serves its connection again.
 const ATTEND: Duration = Duration::from_millis(1);
-/// Maximum number of bytes to receive at once while running the drive, so that the drive's work is
-/// not delayed.
+/// Maximum number of bytes to receive at once while running the drive, so as not to delay it.
 const RECEIVED_MAX: usize = 8 << 10;
 
 /// Adaptive polling for client requests, with exponential back-off. While requests are outstanding,

@@ -12,8 +12,7 @@
 //! records                       length u8, and a `Record` in the format of `postcard`
 //! ```
 //!
-//! The first record is the header. The last record may be incomplete. The journal is removed at the
-//! end of the session.
+//! The first record is the header; the last may be incomplete. A session's end removes the journal.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -147,8 +146,7 @@ impl Journal {
         &self.data
     }
 
-    /// Returns the journal's session; `None` if the journal is new. Next, call [`Self::replay`] to
-    /// read the session's records.
+    /// Returns the journal's session; `None` for a new journal. Call [`Self::replay`] next.
     pub(crate) fn header(&mut self) -> io::Result<Option<Header>> {
         self.file.rewind()?;
         let mut magic = [0; MAGIC.len()];
@@ -180,8 +178,7 @@ impl Journal {
     }
 
     /// Passes all records to `take`; returns the error `InvalidData` if `take` returns `false`.
-    /// The call drops an incomplete last record. New records are appended after the existing
-    /// records.
+    /// Drops an incomplete last record. New records are appended after the existing ones.
     pub(crate) fn replay(&mut self, mut take: impl FnMut(Record) -> bool) -> io::Result<()> {
         let mut end = self.file.stream_position()?;
         assert!(end >= MAGIC.len() as u64, "the header is read before the records");
@@ -219,8 +216,7 @@ impl Journal {
         }
     }
 
-    /// Returns `true` if records could not be written, in which case no further change may be
-    /// acknowledged.
+    /// `true` if records could not be written; no further change may then be acknowledged.
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed
     }

@@ -3,9 +3,8 @@
 //!
 //! The drive's virtual time follows the wall clock ([`clock`]). Connections submit requests
 //! ([`Session`]) and receive the completions when the simulated drive completes them. A thread that
-//! submits a request also does the drive's pending work. When no requests are submitted, the
-//! drive's own thread does this work. If timing is disabled ([`Timing::Fast`]), requests complete
-//! when they are submitted.
+//! submits a request also does the drive's pending work; without requests, the drive's own thread
+//! does it. If timing is disabled ([`Timing::Fast`]), requests complete when they are submitted.
 //!
 //! # When data change
 //!

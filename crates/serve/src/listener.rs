@@ -196,8 +196,7 @@ impl Drop for Closing {
     }
 }
 
-/// Starts the thread of a connection. If the thread cannot be started because memory is short, the
-/// connection is closed.
+/// Starts the thread of a connection, which is closed if there is no memory for a thread.
 fn begin(socket: Socket, served: &Served, connection: &Connection) -> Option<Running> {
     let outbox = Arc::new(Outbox::new(served.clone(), socket).ok()?);
     let (replies, served) = (Arc::clone(&outbox), served.clone());

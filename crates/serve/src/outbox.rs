@@ -14,8 +14,7 @@ use crate::request::Failure;
 use crate::served::{Served, locked};
 use crate::socket::{Bell, Socket};
 
-/// Maximum number of bytes that are ready to send. Linux's default maximum read of 128 KiB fits
-/// with its header.
+/// Maximum number of bytes ready to send: Linux's maximum read of 128 KiB fits with its header.
 const BUFFER_BYTES: usize = 160 << 10;
 
 /// Segment of a reply that has not been copied yet.
@@ -63,8 +62,7 @@ impl Outbox {
         })
     }
 
-    /// Returns `true` if no request is in the drive. All replies and failures have then been
-    /// queued.
+    /// Returns `true` if no request is in the drive: all replies and failures are then queued.
     pub(crate) fn is_idle(&self) -> bool {
         self.outstanding.load(Ordering::SeqCst) == 0
     }
@@ -157,8 +155,7 @@ impl Queue {
                         let rest = Part::Data { offset: offset + count, length: length - count };
                         self.parts.push_front(rest);
                     }
-                    // The header has already been sent, so the server can report an error only by
-                    // closing the connection.
+                    // The header has been sent, so only closing the connection can report an error.
                     if self.copy(served, offset, count).is_err() {
                         self.is_broken = true;
                     }

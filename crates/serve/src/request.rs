@@ -43,8 +43,7 @@ pub enum Then {
     Part(u32),
 }
 
-/// A request to the drive. Write data are stored before the write is submitted; see
-/// [`crate::Session::store`].
+/// A request to the drive. The data of a write are stored first: [`crate::Session::store`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Tag of the request in its protocol.
@@ -121,8 +120,7 @@ pub enum Failure {
     NoSpace,
     /// The contents file could not be read or written.
     Io,
-    /// The drive could not correct the data of a read, or detected that they differ from the
-    /// written data.
+    /// The drive could not correct the data of a read, or they differ from the written data.
     UnrecoveredRead,
     /// The drive is read-only because it has no spare space left. The contents of a range that was
     /// being written when the failure occurred are undefined.

@@ -177,9 +177,8 @@ impl Served {
         }
     }
 
-    /// Lets the calling thread do the drive thread's work until the value is dropped, so that due
-    /// work is done by a thread that is awake. Returns `None` if another thread is already doing
-    /// this work.
+    /// Lets the calling thread, which is awake, do the drive thread's work until the value is
+    /// dropped. Returns `None` if another thread is already doing this work.
     pub(crate) fn attend(&self) -> Option<DriveDriver> {
         self.shared.alarm.attend().then(|| DriveDriver { served: self.clone() })
     }
@@ -212,8 +211,7 @@ impl Served {
         self.shared.capacity
     }
 
-    /// Returns the logical block size, which does not apply to NBD because NBD requests are in
-    /// bytes.
+    /// Returns the logical block size, which NBD ignores because its requests are in bytes.
     pub fn logical_block(&self) -> Bytes {
         Bytes(self.shared.logical_block.load(Ordering::Relaxed))
     }
@@ -289,8 +287,7 @@ impl Served {
     }
 
     /// Purges the drive and its data after all outstanding requests have completed. Writes whose
-    /// data are stored but that have not been submitted are rejected later because their data are
-    /// erased.
+    /// data are stored but that have not been submitted are rejected later.
     pub fn purge(&self) -> Result<(), ContentsError> {
         let mut batch = self.locked();
         let arrived = batch.arrived;
@@ -369,8 +366,7 @@ impl Served {
         }
     }
 
-    /// Returns the drive and its contents after [`Self::stop`] and the end of all sessions; `Err`
-    /// if the drive is still shared.
+    /// Returns the drive and its contents after [`Self::stop`], or `Err` while sessions share it.
     pub fn into_parts(self) -> Result<ServedParts, Self> {
         let shared = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
         let power = shared.power_history();
@@ -408,8 +404,7 @@ pub(crate) struct DriveDriver {
 }
 
 impl DriveDriver {
-    /// Does due work; returns `true` if more work is due so soon that the thread should wait for
-    /// it.
+    /// Does due work; returns `true` if more work is due so soon that the thread should wait.
     pub(crate) fn is_needed(&self) -> bool {
         let Shared { alarm, clock, .. } = &*self.served.shared;
         if alarm.is_due(clock) {

@@ -53,8 +53,7 @@ impl Socket {
         Ok(count)
     }
 
-    /// Sends as many bytes as the kernel accepts; returns the error `WouldBlock` if it accepts
-    /// none.
+    /// Sends as many bytes as the kernel accepts; returns `WouldBlock` if it accepts none.
     pub fn send(&self, data: &[u8]) -> io::Result<usize> {
         Ok(rustix::net::send(&self.0, data, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)?)
     }
@@ -111,8 +110,7 @@ impl Bell {
     }
 
     pub(crate) fn ring(&self) {
-        // The write fails only if the counter is at its maximum, in which case the bell is ringing
-        // already.
+        // The write fails only at the counter's maximum, when the bell is ringing already.
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 

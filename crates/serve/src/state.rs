@@ -156,8 +156,7 @@ pub fn open(parts: &mut ServedParts, path: &Path) -> Result<bool, StateError> {
     let was_there = path.exists();
     let mut saved = if was_there { Some(restore_drive(parts, path)?) } else { None };
     let power_ups = parts.power.cycles;
-    // If the server was killed after saving the state, the journal of an earlier state file may
-    // remain.
+    // A server killed after saving the state leaves the journal of an earlier state file.
     let killed = journal.header()?.filter(|of| was_there && of.power_ups == power_ups);
     let is_mirrored = killed.is_some_and(|of| of.has_data);
     if is_mirrored && !parts.contents.is_in_memory() {

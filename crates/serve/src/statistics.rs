@@ -45,8 +45,7 @@ impl Operations {
     }
 }
 
-/// Client writes with one stream number (a stream or placement identifier) that went to one FTL
-/// stream.
+/// Client writes with one stream or placement identifier that went to one FTL stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamWrites {
     /// Stream or placement identifier of the requests.
@@ -89,8 +88,7 @@ pub struct Life {
 }
 
 impl Life {
-    /// Returns the counters of a drive that has not been served before; they include its
-    /// preconditioning.
+    /// Returns the counters of a drive before it is served, including its preconditioning.
     pub(crate) fn before(drive: &AnyDrive) -> Self {
         let counters = drive.counters();
         Self {
@@ -180,8 +178,7 @@ impl Snapshot {
         of_medians.into_iter().chain(of_means).reduce(f64::max)
     }
 
-    /// Returns `true` if the lateness is so high that clients measure the server rather than the
-    /// drive.
+    /// Returns `true` if the server is so late that clients measure it rather than the drive.
     pub fn is_late(&self) -> bool {
         self.lateness_share().is_some_and(|share| share > LATENESS_SHARE_MAX)
     }

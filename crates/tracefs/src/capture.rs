@@ -21,8 +21,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Creates a capture. `block` contains formats of block layer events; other formats are
-    /// rejected.
+    /// Creates a capture; `block` contains formats of block layer events (an error otherwise).
     pub fn new(block: &[EventFormat], requests: Requests) -> Result<Self, FormatError> {
         let mut formats = Vec::new();
         for format in block {
@@ -58,8 +57,7 @@ impl Capture {
         self.waiting.push(decoded);
     }
 
-    /// Matches the events before `until_ns` to requests. All processors must have reported their
-    /// events up to this time.
+    /// Matches the events before `until_ns` to requests, once all processors have reported theirs.
     pub fn settle(&mut self, until_ns: u64) {
         self.waiting.sort_by_key(|event| event.time_ns);
         let count = self.waiting.partition_point(|event| event.time_ns < until_ns);

@@ -1,5 +1,4 @@
-//! Kernel trace buffers (tracefs), which are converted from pages of events into requests of a
-//! block device.
+//! Converts kernel trace buffers (tracefs) from pages of events into requests of a block device.
 //!
 //! A tracing instance has one ring buffer per processor. [`Buffers`] reads the pages, [`Records`]
 //! iterates over the events in a page, and [`EventFormat`] finds an event's fields by name, as

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-/// Maximum number of names, which exceeds the number in any trace; additional names share the last
-/// number.
+/// Maximum number of names, above that of any trace; additional names share the last number.
 const NAMES_MAX: usize = 1 << 16;
 const OTHERS: &str = "others";
 const NAME_BYTES_MAX: usize = 256;
@@ -15,8 +14,7 @@ pub struct Names {
     pub words: Vec<String>,
     /// Numbers by name bytes, which need not be UTF-8. The order of the map is not used.
     numbers: HashMap<Vec<u8>, u32>,
-    /// Most recently used name, cached because most I/Os have the volume or thread of the previous
-    /// I/O.
+    /// Most recently used name, because most I/Os have the volume or thread of the previous I/O.
     last: Vec<u8>,
     last_number: u32,
 }

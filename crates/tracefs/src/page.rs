@@ -107,8 +107,7 @@ impl<'a> Iterator for Records<'a> {
                 }
                 _ => {
                     self.time_ns = self.time_ns.wrapping_add(delta);
-                    // Longer events start with a length field, whose value includes the field
-                    // itself.
+                    // Longer events start with a length field, which counts itself.
                     let (from, to) = match kind {
                         0 => {
                             let length = self.u32_at(body).filter(|&length| length >= 4)?;
@@ -125,8 +124,7 @@ impl<'a> Iterator for Records<'a> {
 }
 
 const O_NONBLOCK: i32 = 0o4000;
-/// Maximum number of pages read from one processor before moving to the next, so that no buffer
-/// overflows meanwhile.
+/// Maximum number of pages read from a processor at once, so that no other buffer overflows.
 const PAGES_AT_ONCE: usize = 4096;
 
 /// Buffers of all processors, open for reading.

@@ -11,8 +11,7 @@ use crate::block_event::{BlockEvent, EventKind, Flags, Operation};
 /// Time after which an incomplete request is reported without its completion. The completion event
 /// of such a request must have been lost, and all later requests wait for it in the rows.
 const OPEN_MAX_NS: u64 = 60_000_000_000;
-/// Limit on the number of stored rows; beyond this limit, the oldest incomplete request is reported
-/// as incomplete.
+/// Limit on the stored rows, beyond which the oldest open request is reported as incomplete.
 const ROWS_MAX: usize = 1 << 22;
 
 /// A request with its times.

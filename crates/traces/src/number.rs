@@ -20,8 +20,7 @@ fn are_digits(bytes: u64) -> bool {
     (bytes & high) | ((bytes.wrapping_add(6 * ALL) & high) >> 4) == 0x33 * ALL
 }
 
-/// Returns the value of eight decimal digits by combining pairs, then pairs of pairs, then both
-/// halves at once.
+/// Returns the value of eight decimal digits by combining pairs, pairs of pairs, and both halves.
 #[inline]
 fn of_digits(bytes: u64) -> u64 {
     let pairs = (bytes & (0x0f * ALL)).wrapping_mul(10 * 256 + 1) >> 8;
@@ -90,8 +89,7 @@ pub(crate) fn hexadecimal(text: &[u8]) -> Result<u64, Reason> {
     digits.iter().try_fold(0, add).ok_or("number too large")
 }
 
-/// Parses a time in units of `unit_ns`, with or without a fractional part. Returns the time in
-/// nanoseconds, rounded down.
+/// Parses a time in units of `unit_ns`, with or without a fraction, as nanoseconds rounded down.
 pub(crate) fn time_ns(text: &[u8], unit_ns: u64) -> Result<u64, Reason> {
     if let Some((value, end)) = leading(text, 0)
         && end == text.len()

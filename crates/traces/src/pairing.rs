@@ -1,8 +1,7 @@
 //! Derives I/Os from block layer events.
 //!
-//! On a drive with requests, an I/O starts when it is issued to the driver (D) and ends when it
-//! completes (C). A device without requests (RAID, LVM) has only bios, which start when they are
-//! queued (Q).
+//! On a drive with requests, an I/O lasts from its issue to the driver (D) to its completion (C). A
+//! device without requests (RAID, LVM) has only bios, which start when they are queued (Q).
 
 use writecliff_tracefs::{BlockEvent, EventKind, Operation as BlockOperation, Request, Requests};
 

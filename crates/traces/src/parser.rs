@@ -7,8 +7,7 @@ use crate::sink::{Reason, Sink};
 /// Parser of a format, which converts bytes into I/Os.
 pub trait Parser: Send {
     /// Parses the complete records at the start of `bytes`; returns the number of consumed bytes,
-    /// which is above 0 if `bytes` has at least `WHOLE_MAX_BYTES` bytes. `last` is `true` at the
-    /// end of the input.
+    /// which is above 0 for `WHOLE_MAX_BYTES` bytes or more. `last` marks the end of the input.
     fn parse(&mut self, bytes: &[u8], last: bool, to: &mut Sink) -> usize;
 
     /// Passes on I/Os that wait for later records.

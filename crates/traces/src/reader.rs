@@ -127,8 +127,7 @@ impl Reader {
         (self.sink.records, self.latest_ns)
     }
 
-    /// Returns the number of packed bytes read so far, and the total size; for a trace in several
-    /// files, of all files.
+    /// Returns the number of packed bytes read so far and the total size, both over all files.
     pub fn read_of_file(&self) -> (u64, u64) {
         self.source.read_of_file()
     }

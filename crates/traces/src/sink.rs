@@ -93,8 +93,7 @@ pub struct SkippedLines {
     pub lines: u64,
     /// Number of the first such line in its file, starting at 1.
     pub first_line: u64,
-    /// `true` if such lines belong to the format. Otherwise, the lines are damaged or belong to
-    /// another format.
+    /// `true` if such lines belong to the format; otherwise, they are damaged or of another format.
     pub expected: bool,
 }
 

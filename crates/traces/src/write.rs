@@ -25,8 +25,7 @@ trait RecordFormat: Send {
         Ok(())
     }
 
-    /// Writes an I/O, which must not precede the previous I/O; returns `false` if the format cannot
-    /// represent it.
+    /// Writes an I/O, in time order; returns `false` if the format cannot represent it.
     fn record(&mut self, row: &Row<'_>, to: &mut dyn Write) -> io::Result<bool>;
 
     /// Writes the end of the file.
@@ -164,8 +163,7 @@ impl RecordFormat for FioIolog {
     }
 }
 
-/// MSR Cambridge CSV, which supports only reads and writes. A volume `host.N` becomes disk N of the
-/// host.
+/// MSR Cambridge CSV, with reads and writes only. Volume `host.N` becomes disk N of the host.
 struct Msr;
 
 /// Start time of a trace, measured from 1601 (2007-02-22 17:00, the start of MSR's own traces).
@@ -192,12 +190,10 @@ impl RecordFormat for Msr {
     }
 }
 
-/// Maximum number of pending completions; a trace with more pending completions has damaged
-/// response times.
+/// Maximum number of pending completions; with more, the response times are damaged.
 const WAITING_MAX: usize = 1 << 20;
 
-/// blkparse text output: an issue (D) for each I/O, and a completion (C) if it is known, in time
-/// order.
+/// blkparse text: in time order, an issue (D) and, if known, a completion (C) of each I/O.
 #[derive(Default)]
 struct Blkparse {
     /// Volumes in order of first appearance.

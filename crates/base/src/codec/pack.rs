@@ -1,8 +1,7 @@
 //! Packing of state chunks. Byte chunks are compressed with LZ4. Number chunks are stored as
-//! LZ4-compressed differences if the differences repeat, as in a sequentially written map.
-//! Otherwise, each number is stored with as many bits as the largest number needs. A randomly
-//! written map is incompressible except for its leading zeros, and a general compressor would only
-//! waste time on it.
+//! LZ4-compressed differences if the differences repeat, as in a sequentially written map, or else
+//! with as many bits per number as the largest needs. A randomly written map is incompressible
+//! except for its leading zeros, so a general compressor would only waste time.
 
 /// Length of the sampled runs, spread over the chunk, that decide which packing is smaller.
 const SAMPLE_RUN: usize = 1024;
@@ -16,8 +15,7 @@ pub(super) enum Packing {
     Bytes = 0,
     /// Differences between successive numbers, zigzag-encoded and compressed with LZ4.
     Deltas = 1,
-    /// Each number plus 1 (modulo 2^32, so "none" becomes 0) in a fixed number of bits. The first
-    /// byte stores the bit count.
+    /// Each number plus 1 (modulo 2^32: "none" is 0) in as many bits as the first byte states.
     Bits = 2,
 }
 

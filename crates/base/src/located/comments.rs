@@ -1,5 +1,4 @@
-//! Extracts the comments of a file, by key. In device files, comments state the sources of the
-//! values.
+//! Extracts the comments of a file, by key. In device files, they are the sources of values.
 
 use std::ops::Range;
 

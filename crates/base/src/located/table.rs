@@ -13,11 +13,9 @@ use crate::keys::Kind;
 use crate::similarity::nearest;
 use crate::units::QuantityError;
 
-/// Looks up keys by [`Kind`]. [`Kind::read`] returns `None` if the key is absent,
-/// [`Table::required`] an error.
+/// Looks up keys by [`Kind`]: an absent key is `None`, or an error of [`Table::required`].
 ///
-/// Call [`Table::finish`] on every table: a key that was never requested is a typing error in the
-/// file.
+/// Call [`Table::finish`] on every table: a key that was never requested is a typing error.
 ///
 /// All tables of a file share a record of the values read. [`Table::canonical`] converts this
 /// record into a text that is equal for files with the same meaning.
@@ -330,8 +328,7 @@ impl<'a> Table<'a> {
     /// Returns the line of a key, or the line of the table if the key is absent.
     pub fn line_of(&self, key: &str) -> usize {
         let Some((position, item)) = self.items.get_key_value(key) else { return self.line };
-        // A header key has the span of its header. A dotted key has a span, but the table that the
-        // key implies has none.
+        // A header key has the span of its header; of a dotted key, only the key itself has a span.
         let span = position.span().or_else(|| item.span());
         span.map_or(self.line, |span| self.source.line_of(span.start))
     }

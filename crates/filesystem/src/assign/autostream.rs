@@ -9,8 +9,7 @@ fn chunks(blocks: u32, size: u32) -> usize {
     blocks.div_ceil(size) as usize
 }
 
-/// Splits a request at chunk boundaries; each item contains the chunk, the first block and the
-/// block count.
+/// Splits a request at chunk boundaries into chunk, first block and block count.
 fn split(block: u32, count: u32, size: u32) -> impl Iterator<Item = (usize, u32, u32)> {
     let end = block + count;
     let mut next = block;
@@ -122,11 +121,10 @@ struct Queue {
 /// Time is measured in chunk accesses. A chunk that has been written 2^k times is in queue k and
 /// moves to the tail of the queue after each write; its next write goes to stream k. A chunk
 /// expires when it has not been written for one lifetime. The lifetime is the time between the last
-/// two writes to the hottest chunk, updated whenever a chunk exceeds the highest write count so
-/// far. Every write also checks the head of each queue. An expired head moves to the tail of the
-/// next lower queue and gets a new expiry time. The demoted chunk retains its write count, so its
-/// next write promotes it again. If the expired chunk was the hottest, the next chunk in its queue
-/// becomes the hottest.
+/// two writes to the hottest chunk, updated whenever a chunk exceeds the highest write count. Every
+/// write also checks the head of each queue. An expired head moves to the tail of the next lower
+/// queue and gets a new expiry time. It retains its write count, so its next write promotes it
+/// again. If it was the hottest, the next chunk in its queue becomes the hottest.
 ///
 /// The text of the paper was not available to us. The implementation follows three other sources.
 /// The first is the article on multi-queue replacement (queue by log2 of the count, expiry, one

@@ -1,5 +1,4 @@
-//! Oracle scheme: assigns streams by the time when data are invalidated, which a first pass over
-//! the trace determines.
+//! Oracle scheme: assigns streams by the invalidation times that a first pass determines.
 //!
 //! Invalidation (death) times can be mapped to streams in several ways. The best mapping depends on
 //! the trace, so a replay evaluates all mappings in fast-forward and uses the best:
@@ -106,8 +105,7 @@ fn lifetimes(deaths: &[u32]) -> Vec<u32> {
     lives
 }
 
-/// Returns the lifetime bounds that divide the writes into `parts` groups of equal size; equal
-/// bounds are merged.
+/// Returns the lifetime bounds of `parts` groups of writes of equal size, without duplicates.
 fn quantiles(deaths: &[u32], parts: usize) -> Vec<u32> {
     let lives = lifetimes(deaths);
     let mut bounds: Vec<u32> =

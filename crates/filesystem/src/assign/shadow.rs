@@ -12,8 +12,7 @@ const INVALID_SHARE: f64 = 0.15;
 /// Segment size: 512 MiB.
 const SEGMENT_BLOCKS: u32 = 131_072;
 const SEGMENTS_LEAST: u32 = 256;
-/// Lower bound of the valid fraction in the score: among segments without valid blocks, the oldest
-/// is collected first.
+/// Lower bound of the valid fraction in the score: of invalid segments, the oldest comes first.
 const NEARLY_NONE: f64 = 1e-9;
 const NONE: u32 = u32::MAX;
 

@@ -162,8 +162,7 @@ impl Durability {
     }
 }
 
-/// Returns the pages that a trim covers partially; the drive ignores these fragments, so it never
-/// reports them.
+/// Returns the pages that a trim covers partially, which the drive ignores and never reports.
 fn edges(offset: u64, length: u64, below: u64) -> impl Iterator<Item = Durable> {
     let ends = [offset, offset + length].into_iter().filter(|end| !end.is_multiple_of(SLOT_BYTES));
     ends.map(move |end| Durable::Range {

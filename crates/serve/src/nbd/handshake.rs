@@ -71,8 +71,7 @@ fn invalid() -> io::Error {
     io::Error::from(io::ErrorKind::InvalidData)
 }
 
-/// Parses the length and name of an export at the start of `data`; returns the name and the
-/// remaining data.
+/// Splits the name of an export, which starts with its length, from the remaining data.
 fn name_of(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = data.split_first_chunk::<4>()?;
     rest.split_at_checked(u32::from_be_bytes(*length) as usize)
@@ -195,8 +194,7 @@ impl Handshake<'_> {
         Ok(Next::Option)
     }
 
-    /// Handles `EXPORT_NAME` from old clients, which can be rejected only by closing the
-    /// connection.
+    /// Handles `EXPORT_NAME` from old clients; only closing the connection can reject it.
     fn export_name(&mut self, name: &[u8]) -> io::Result<Next> {
         let Some(stream) = self.stream_of(name) else { return Ok(Next::End) };
         self.agreed.stream = stream;

@@ -15,8 +15,7 @@ use crate::request::{Done, Failure, Replies, Request, Tag};
 use crate::served::{Served, Session};
 use crate::socket::is_transient;
 
-/// Maximum length of a read or write; clients assume this value unless the server advertises
-/// another.
+/// Maximum length of a read or write, which clients assume unless the server advertises another.
 pub(super) const PAYLOAD_BYTES_MAX: u32 = 32 << 20;
 /// Maximum number of outstanding requests per connection; further requests are not received.
 pub const REQUESTS_MAX: usize = 1_024;
@@ -259,8 +258,7 @@ impl Transmission<'_> {
 
     /// Waits for more input, and sends as many replies as the client accepts meanwhile.
     fn receive(&mut self) -> io::Result<()> {
-        // This check comes before sending, so the replies to all requests that are not outstanding
-        // are queued.
+        // Checked before sending: the replies to all requests that are not outstanding are queued.
         let is_idle = self.outbox.is_idle();
         let is_sent = self.outbox.send_all()?;
         let served = self.session.served();

@@ -22,8 +22,7 @@ use crate::socket::is_transient;
 
 /// Time limit for a peer to connect its queue.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Highest stream number that a drive accepts; higher numbers are mapped to it because they are
-/// also invalid.
+/// Highest stream number of a drive; higher numbers, which are also invalid, are mapped to it.
 const STREAM_MAX: u16 = u16::MAX - 1;
 
 /// State of a connection's thread.
@@ -39,8 +38,7 @@ struct Connection<'a> {
 }
 
 impl Target {
-    /// Serves one connection of a [`crate::Listener`] until the host disconnects or violates the
-    /// protocol.
+    /// Serves a [`crate::Listener`]'s connection until the host leaves or violates the protocol.
     pub fn connection(&self, outbox: &Arc<Outbox>, served: &Served) {
         let replier = Arc::new(Replier::new(outbox, served, self.now_ms()));
         let session = served.session(Arc::clone(&replier) as Arc<dyn Replies>);
@@ -58,8 +56,7 @@ impl Connection<'_> {
     fn run(&mut self) -> io::Result<()> {
         let (mut input, mut events) = (Input::default(), Vec::new());
         loop {
-            // This check comes before sending, because all replies of an idle drive are already
-            // queued.
+            // Checked before sending: all replies of an idle drive are already queued.
             let is_idle = self.outbox.is_idle();
             self.fail_failed();
             let is_sent = self.outbox.send_all()?;
@@ -86,15 +83,12 @@ impl Connection<'_> {
         }
     }
 
-    /// Sleeps until the host sends bytes. Returns the error `WouldBlock` if other work is due
-    /// first.
+    /// Sleeps until the host sends bytes; returns `WouldBlock` if other work is due first.
     fn receive(&self, input: &mut Input, is_idle: bool, is_sent: bool) -> io::Result<()> {
-        // The bell never rings for an I/O queue that has no commands. Closing the queue shuts the
-        // socket down.
+        // An I/O queue without commands needs no bell. Closing the queue shuts the socket down.
         let is_alone = is_idle && is_sent && self.io_queue().is_some();
         if !is_alone {
-            // A thread that completes a read after this point sees that the connection's thread is
-            // waiting.
+            // A thread that completes a read after this point sees that this thread is waiting.
             let is_reading_much = self.replier.is_reading_much();
             self.outbox.wants_bell.store(is_reading_much, Ordering::SeqCst);
             let holds = !is_sent || self.replier.is_reading_much();
@@ -110,8 +104,7 @@ impl Connection<'_> {
         self.association.filter(|association| association.queue > 0)
     }
 
-    /// Waits for the host or the bell; returns an error if the host's keep-alive timeout has
-    /// expired.
+    /// Waits for the host or the bell; returns an error after the host's keep-alive timeout.
     fn wait(&self, receive: bool, send: bool) -> io::Result<bool> {
         let timed_out = || io::Error::from(io::ErrorKind::TimedOut);
         let keep_alive_timeout = match self.association {
@@ -264,8 +257,7 @@ impl Connection<'_> {
 
     fn submit(&mut self) -> io::Result<()> {
         for request in self.session.submit(&mut self.ready)? {
-            // The controller has checked the range, so the request can fail only because a purge
-            // erased its data.
+            // The controller has checked the range: only a purge of the data can fail the request.
             let failure = Some(request::Failure::Io);
             self.replier.completed(&Done { request, due: Nanos::ZERO, failure });
         }

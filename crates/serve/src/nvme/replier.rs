@@ -19,8 +19,7 @@ const DIGESTED_BYTES: u64 = 8 << 20;
 /// Maximum capacity that the buffer for new PDUs retains.
 const KEPT_BYTES: usize = 4096;
 
-/// A command with several requests, or with data to compare. Other commands need no state beyond
-/// their request.
+/// A command with several requests, or data to compare. Others need no state but their request.
 pub(super) struct Compound {
     /// Number of requests that the drive has not completed.
     pub(super) left: usize,
@@ -77,8 +76,7 @@ impl Replier {
         }
     }
 
-    /// Registers a command before its requests are submitted. `reading` is the number of bytes that
-    /// the command reads.
+    /// Registers a command that reads `reading` bytes, before its requests are submitted.
     pub(super) fn expect(&self, reading: u64) {
         self.reading.fetch_add(reading, Ordering::Relaxed);
         self.outbox.outstanding.fetch_add(1, Ordering::SeqCst);
@@ -94,8 +92,7 @@ impl Replier {
         number
     }
 
-    /// Records the completion of a request of a compound command. Returns the command after its
-    /// last request has completed.
+    /// Records that a request of a compound command has completed; returns the command if all have.
     fn part_completed(&self, number: u32, failure: Option<Failure>) -> Option<Compound> {
         let mut compounds = locked(&self.compounds);
         let compound = compounds.get_mut(&number)?;
@@ -158,8 +155,7 @@ impl Replier {
         self.outbox.bell.ring();
     }
 
-    /// Returns the failure of a compound command whose requests have completed; `None` if it
-    /// succeeded.
+    /// Returns the failure of a completed compound command; `None` if it succeeded.
     fn failure_of(&self, compound: Compound, offset: u64) -> Option<Failure> {
         let (None, Some(data)) = (compound.failure, compound.compared) else {
             return compound.failure;

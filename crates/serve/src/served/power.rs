@@ -11,8 +11,7 @@ use super::{Served, Timing, locked};
 use crate::core::Core;
 use crate::request::Replies;
 
-/// Limit on the changes stored for undo on drives without a described cache; larger than the cache
-/// of actual drives.
+/// Undo limit of drives without a described cache; larger than the cache of actual drives.
 const CACHE_BYTES: Bytes = Bytes(64 << 20);
 
 /// Label of the random generator for power cut times.
@@ -27,8 +26,7 @@ pub struct PowerCut {
     pub seed: u64,
     /// Number of writes sent to the drive, including the write that triggered the power cut.
     pub writes: u64,
-    /// Number of requests without a reply, which may have taken effect fully, partially or not at
-    /// all.
+    /// Number of requests without a reply, which may have taken effect fully, partly or not at all.
     pub outstanding: usize,
     /// Drive work until it is ready again; `None` if this work is not modelled.
     pub recovery: Option<Recovery>,
@@ -120,9 +118,8 @@ impl Durable {
     }
 }
 
-/// Returns the limit on the changes stored for undo, which is the amount of data that a drive may
-/// hold in its volatile cache or in flight. A drive that reports durable data may lose all data
-/// sent to it.
+/// Returns the limit on the changes stored for undo: the data that a drive may hold in its volatile
+/// cache or in flight. A drive that reports durable data may lose all data sent to it.
 pub(crate) fn undo_limit(drive: &mut AnyDrive, timing: Timing) -> Bytes {
     let is_told = timing != Timing::Fast && drive.volatile().is_some();
     match drive.any_config() {

@@ -57,8 +57,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Parses the header at the start of `bytes`, in either byte order; returns `None` if there is
-    /// no header.
+    /// Parses the header at the start of `bytes`, in either byte order; `None` if there is none.
     pub(crate) fn parse(bytes: &[u8], big_endian: &mut Option<bool>) -> Option<Self> {
         let four = |at: usize| -> Option<[u8; 4]> { bytes.get(at..at + 4)?.try_into().ok() };
         let big = *big_endian.get_or_insert(u32::from_be_bytes(four(0)?) & MAGIC_MASK == MAGIC);
@@ -90,8 +89,7 @@ impl Header {
         })
     }
 
-    /// Returns the operation, following the letters of blkparse. The bits of the high half are the
-    /// kernel's `BLK_TC_*` values.
+    /// Returns the operation, as blkparse prints it, from the kernel's `BLK_TC_*` bits (high half).
     fn operation(self) -> (Operation, Flags) {
         let is = |bit: u32| self.action & 1 << (16 + bit) != 0;
         let mut flags = 0;

@@ -143,8 +143,7 @@ struct Extent<'a> {
     bracket: &'a [u8],
 }
 
-/// Parses the extent in the words after the operation letters; if there is no extent, returns an
-/// empty extent.
+/// Parses the extent in the words after the operation letters; empty if there is no extent.
 fn extent(text: &[u8]) -> Result<Extent<'_>, Reason> {
     let bracket = match (text.iter().rposition(|&b| b == b'['), text.trim_ascii_end().last()) {
         (Some(at), Some(b']')) => &text[at + 1..text.trim_ascii_end().len() - 1],

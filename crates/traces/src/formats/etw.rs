@@ -1,7 +1,6 @@
 //! Microsoft production server traces (IOTTA): Windows events (ETW) as CSV.
 //!
-//! An event is recorded when its I/O completes. The issue time is derived from the elapsed time in
-//! the event.
+//! Events are recorded when their I/Os complete; the elapsed time in an event gives the issue time.
 
 use crate::fields::Commas;
 use crate::number::{NS_PER_US, hexadecimal, response_ns, time_ns, whole};

@@ -57,8 +57,7 @@ pub struct Trial {
     pub(crate) first_line: u64,
 }
 
-/// Parses the first bytes of a file as each format. `whole` is `true` if the bytes are the whole
-/// file.
+/// Parses the first bytes of a file as each format; `whole` if the bytes are the whole file.
 pub fn tried(head: &[u8], whole: bool) -> Vec<(&'static Format, Trial)> {
     FORMATS.iter().map(|format| (*format, trial(format, head, whole))).collect()
 }
@@ -79,8 +78,7 @@ fn trial(format: &'static Format, head: &[u8], whole: bool) -> Trial {
     }
 }
 
-/// Returns the detected format, which is the format with the most I/Os, provided that these
-/// outnumber the skipped lines.
+/// Returns the format with the most I/Os, provided that these outnumber the skipped lines.
 pub fn recognised(trials: &[(&'static Format, Trial)]) -> Option<&'static Format> {
     let likely =
         trials.iter().filter(|(_, trial)| trial.records > 0 && trial.records >= trial.lines);

@@ -24,8 +24,7 @@ struct Msr {
 }
 
 impl Msr {
-    /// Returns the number of the volume `host,disk`, which usually equals the volume of the
-    /// previous line.
+    /// Returns the number of the volume `host,disk`, usually that of the previous line.
     fn volume(&mut self, host: &[u8], disk: &[u8], to: &mut Sink) -> u32 {
         let same = self.last.len() == host.len() + disk.len() + 1
             && self.last.starts_with(host)

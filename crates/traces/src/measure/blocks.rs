@@ -2,8 +2,7 @@
 //! on a spatial sample that fits into the processor's cache.
 //!
 //! A block is in the sample if its hash is below a threshold, which is halved whenever the sample
-//! is full. The counts of a block that remains in the sample are therefore complete from its first
-//! I/O on.
+//! is full. The counts of a block that stays in the sample are complete from its first I/O on.
 
 use writecliff_base::random;
 
@@ -66,8 +65,7 @@ impl Blocks {
         }
     }
 
-    /// Records an access to a block. `written` is the number of bytes that the trace has written so
-    /// far.
+    /// Records an access to a block; `written` is the number of bytes written by the trace so far.
     #[inline]
     pub(crate) fn touch(&mut self, hash: u64, volume: u32, write: bool, ns: i64, written: u64) {
         // The value 0 marks a free slot, so one block in 2^64 is never sampled.

@@ -2,8 +2,7 @@
 
 const TIMES: usize = 96;
 const ADDRESSES: usize = 64;
-/// Initial cell size. Cell sizes are powers of two in both dimensions, so that no division is
-/// needed.
+/// Initial cell size. All cell sizes are powers of two, so that no division is needed.
 const FIRST_BITS: u32 = 20;
 
 #[derive(Clone, Debug)]
@@ -61,8 +60,7 @@ impl Heat {
         }
     }
 
-    /// Returns the rows by address up to the last row in use; `which` is 0 for reads and 1 for
-    /// writes.
+    /// Returns the rows by address up to the last one in use, for reads (0) or writes (1).
     pub(crate) fn rows(&self, which: usize) -> Vec<Vec<u32>> {
         let used = |n: &usize| self.cells[*n] != [0; 2];
         let last = (0..self.cells.len()).filter(used).map(|n| n / TIMES).max().unwrap_or(0);

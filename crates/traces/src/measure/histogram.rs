@@ -2,8 +2,7 @@
 
 use writecliff_base::log_linear;
 
-/// Base-2 logarithm of the number of buckets per power of two. The upper bound of a bucket exceeds
-/// its values by at most 1/16.
+/// Base-2 logarithm of the buckets per power of two; upper bounds exceed values by at most 1/16.
 const BITS: u32 = 4;
 
 /// Weighted counts of integers in bounded memory; sampled values have weights above 1.
@@ -70,8 +69,7 @@ impl WeightedHistogram {
         self.weights[..log_linear::bucket_of::<BITS>(1 << exponent)].iter().sum()
     }
 
-    /// Returns points of the distribution: the upper bound of each bucket in use, and the
-    /// cumulative fraction.
+    /// Returns the upper bound of each bucket in use with the cumulative fraction.
     pub(crate) fn cumulative(&self) -> Vec<(u64, f64)> {
         let mut below = 0.0;
         let mut points = Vec::new();

@@ -1,5 +1,4 @@
-//! HyperLogLog (Flajolet et al., 2007), which estimates the number of distinct blocks in fixed
-//! memory.
+//! HyperLogLog (Flajolet et al., 2007) estimates the number of distinct blocks in fixed memory.
 
 const BITS: u32 = 12;
 const REGISTERS: usize = 1 << BITS;

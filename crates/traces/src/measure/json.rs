@@ -35,8 +35,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     pct(part as f64, whole as f64)
 }
 
-/// Returns the mean, quantiles and maximum of a distribution, each divided by `unit`; null if there
-/// are no values.
+/// Returns mean, quantiles and maximum of a distribution divided by `unit`; null without values.
 fn distribution(of: &WeightedHistogram, unit: f64) -> Value {
     let Some(mean) = of.mean() else { return Value::Null };
     let at = |q: f64| of.quantile(q).map(|value| value as f64 / unit);
@@ -95,8 +94,7 @@ fn sizes(of: &Sizes, ios: u64) -> Value {
     rows.into()
 }
 
-/// Returns the I/O streams (operation, access pattern and size), ordered by their fraction of the
-/// reads and writes.
+/// Returns the I/O streams (operation, access, size) by their fraction of the reads and writes.
 fn streams(of: &Sizes, ios: u64) -> Value {
     let mut all = Vec::new();
     for (size, kinds) in of.iter() {
@@ -168,8 +166,7 @@ impl Measures {
         })
     }
 
-    /// Returns the time steps, if they are counted: their length, the streams of all steps, and
-    /// each step.
+    /// Returns the time steps, if counted: their length, the streams of all steps, and each step.
     pub fn steps(&self) -> Option<Value> {
         let duration_ns = u64::try_from(self.last_ns).unwrap_or(0);
         self.steps.as_ref().map(|steps| steps.result(duration_ns, &self.process_names))

@@ -30,8 +30,7 @@ use crate::record::{NO_RESPONSE, Operation, Record};
 /// Memory limits of a trace analysis.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasureLimits {
-    /// Number of 4 KiB blocks up to which the counts are exact; if there are more blocks, they are
-    /// sampled.
+    /// Number of 4 KiB blocks up to which the counts are exact; more blocks are sampled.
     pub blocks: usize,
     /// Number of blocks in the sample.
     pub sample_blocks: usize,

@@ -19,8 +19,7 @@ pub struct RunsOf {
     pub ranks: [Vec<u64>; 2],
 }
 
-/// Maximum distance by which a continuing I/O may start before the run's end; if the distance is
-/// larger, a new run starts.
+/// Maximum distance by which an I/O that continues a run may start before the run's end.
 const BACK_MAX: u64 = 64 << 10;
 
 /// Ends and numbers of the most recently used runs, with the most recent run last.
@@ -28,8 +27,7 @@ const BACK_MAX: u64 = 64 << 10;
 struct Ends(Vec<(u64, u32)>);
 
 impl Ends {
-    /// Returns the run that an I/O continues, and the distance in bytes that the I/O starts before
-    /// the run's end.
+    /// Returns the run that an I/O continues, and how many bytes before its end the I/O starts.
     fn take(&mut self, begin: u64, end: u64) -> Option<(u32, u64)> {
         let exact = self.0.iter().rposition(|run| run.0 == begin);
         // A repeated I/O extends a run only if it immediately follows that run. Otherwise, it
@@ -80,8 +78,7 @@ pub fn runs_of(records: &[Record]) -> RunsOf {
     RunsOf { run, back, ranks }
 }
 
-/// Returns, for each rank by recent use, the number of continuations among the runs that have not
-/// ended.
+/// Returns the number of continuations by rank of recent use, among runs that have not ended.
 fn ranks(records: &[Record], run: &[u32]) -> [Vec<u64>; 2] {
     let mut left = vec![0_u32; run.len()];
     for begin in run {

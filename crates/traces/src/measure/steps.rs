@@ -1,5 +1,4 @@
-//! Time steps of an I/O capture: the I/Os of each step by I/O stream and process, with their
-//! response times.
+//! Time steps of an I/O capture: I/Os by I/O stream and process, with their response times.
 //!
 //! A capture is divided into steps of equal length. The default length is the shortest of several
 //! common lengths that results in at most 300 steps; a day has 288 steps of 5 minutes. Each length

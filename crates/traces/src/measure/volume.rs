@@ -6,8 +6,7 @@ use writecliff_base::cursors::Cursors;
 
 use crate::record::{NO_RESPONSE, Operation, Record};
 
-/// Maximum number of volumes with separate sizes and heat maps; cloud traces have thousands of
-/// volumes.
+/// Maximum number of volumes with separate sizes and heat maps; cloud traces have thousands.
 const DETAILED: usize = 64;
 
 /// I/O count and bytes transferred.

@@ -1,8 +1,7 @@
 //! Compressed data, detected by their magic numbers, with a limit on the unpacked size.
 //!
 //! Traces have compression ratios of 5 to 50. A small file that unpacks to terabytes would occupy a
-//! reader for hours. Reading therefore fails once a file has unpacked to more than `RATIO_MAX`
-//! times the bytes read.
+//! reader for hours, so reading fails beyond `RATIO_MAX` times the bytes read.
 
 use std::io::{Cursor, Error, ErrorKind, Read};
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! Members of a tar archive, in order. The archive is read without seeking, so it may be compressed
-//! and of any size.
+//! Members of a tar archive, in order and without seeking: it may be compressed and of any size.
 
 use std::io::{Cursor, Error, ErrorKind, Read};
 use std::sync::{Arc, Mutex, PoisonError};
