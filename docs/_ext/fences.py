@@ -5,8 +5,9 @@
     ```toml file=orders.toml              the file that later blocks use
     ```text output                        what the block before prints, among other lines
 
-GitHub shows such a block as any other, the site with a caption. tests/support/doc_examples.py runs
-the blocks of tutorial and guides, tools/gallery takes its files from them.
+GitHub shows such a block as any other, the site shows the name of a file as a caption.
+tests/support/doc_examples.py runs the blocks of tutorial and guides, tools/gallery takes its files
+from them.
 """
 
 from __future__ import annotations
@@ -61,8 +62,6 @@ def _directive(opening: re.Match[str]) -> str:
     language, *words = shlex.split(opening["info"])
     named = dict(word.partition("=")[::2] for word in words)
     dent, caption = opening["dent"], named.get("file")
-    if reason := named.get("not-run"):
-        caption = f"Not run by the tests: {reason}"
     if caption is None:
         return f"{dent}```{language}"
     return f"{dent}```{{code-block}} {language}\n{dent}:caption: {caption}\n"

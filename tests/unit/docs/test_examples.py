@@ -139,9 +139,8 @@ def test_blocks_of_python_share_names_and_print_once(tmp_path: Path) -> None:
         Examples(tmp_path).run_text(page.format("first"), "here")
 
 
-def test_captions_say_why_a_block_is_not_run() -> None:
-    text = '```sh not-run="needs a real drive"\nls\n```\n\n```text output\n1\n```\n'
+def test_captions_name_files_only() -> None:
+    text = '```sh not-run="needs a real drive"\nls\n```\n\n```toml file=load.toml\na = 1\n```\n'
     assert with_captions(text) == (
-        "```{code-block} sh\n:caption: Not run by the tests: needs a real drive\n\nls\n```\n\n"
-        "```text\n1\n```\n"
+        "```sh\nls\n```\n\n```{code-block} toml\n:caption: load.toml\n\na = 1\n```\n"
     )
