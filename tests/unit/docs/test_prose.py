@@ -57,6 +57,7 @@ def sections(prose: ModuleType) -> dict[str, str]:
         ("Error", "invalid size '{text}' (python/writecliff/units.py:"),
         ("Error", "the drive is read-only (crates/contents/src/lib.rs:"),
         ("Error", "unknown format '{name}' (crates/traces/src/reader.rs:"),
+        ("Hint", "use k, m, g, t or p (python/writecliff/workload/fiojob/values.py:"),
         ("Hint", "write it as 30 s, 1.5 ms or 2 min (python/writecliff/units.py:"),
         (
             "Hint",
@@ -77,6 +78,9 @@ def test_panics_and_docstrings_are_no_messages(sections: dict[str, str]) -> None
     assert "crates/ssd/src/device_file" in listed
     assert "removing comment lines keeps the TOML valid" not in listed
     assert "Raises:" not in listed
+    assert "called once per I/O" not in listed  # reason of an attribute
+    assert "revolutions per minute" not in listed  # description of a key
+    assert "io_u error on file" not in listed  # regular expression
 
 
 def test_mistakes_of_grammar_are_reported(tmp_path: Path) -> None:
