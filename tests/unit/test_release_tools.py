@@ -127,7 +127,8 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     script(root / "tools/audit", "exit 2")
     script(root / ".ci/run", "test ! -e fails")
     (root / "Makefile").write_text("test-long:\n\ttest ! -e fails-long\n", encoding="utf-8")
-    script(root / ".venv/bin/python", "true")
+    script(root / ".venv/bin/python", '[ "$1" != tools/recipes ] || echo "$3" >"$2/recipe.yaml"')
+    (root / "CITATION.cff").write_text("cff-version: 1.2.0\nversion: 0.1.0\n", encoding="utf-8")
     shutil.copy(TOOLS / "release", root / "tools/release")
     with zipfile.ZipFile(root / "some.whl", "w") as archive:
         archive.writestr("some-1.dist-info/sboms/some.json", "{}")
@@ -145,7 +146,7 @@ def release(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_release_is_a_commit_a_tag_and_files(checkout: Path) -> None:
-    done = release(checkout, "0.2.0")
+    done = release(checkout, "--url", "https://example.invalid", "0.2.0")
     assert done.returncode == 0, done.stderr
     assert "known vulnerabilities were not looked up" in done.stdout
     assert "tried bookworm trixie" in done.stdout
@@ -155,8 +156,12 @@ def test_a_release_is_a_commit_a_tag_and_files(checkout: Path) -> None:
     log = (checkout / "CHANGELOG.md").read_text(encoding="utf-8")
     assert "(unreleased)" not in log and "\n## 0.2.0 (20" in log and "## 0.1.0 (2025-01-01)" in log
     assert 'version = "0.2.0"' in (checkout / "Cargo.lock").read_text(encoding="utf-8")
+    citation = (checkout / "CITATION.cff").read_text(encoding="utf-8")
+    assert citation == "cff-version: 1.2.0\nversion: 0.2.0\n"
     made = checkout / "target/dist/0.2.0"
-    assert {path.name for path in made.iterdir()} == {"some.whl", "some.json", "SHA256SUMS"}
+    names = {path.name for path in made.iterdir()}
+    assert names == {"some.whl", "some.json", "recipe.yaml", "SHA256SUMS"}
+    assert (made / "recipe.yaml").read_text(encoding="utf-8") == "https://example.invalid\n"
     sums = subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=made, check=False)
     assert sums.returncode == 0
 

@@ -24,7 +24,7 @@ OWN_TESTS = {
     "four-questions.md": "test_guide_questions.py",
     "python.md": "test_guide_python.py",
 }
-LANGUAGES = {"sh", "python", "toml", "text", "ini", "csv"}
+LANGUAGES = {"sh", "python", "toml", "yaml", "text", "ini", "csv"}
 
 
 def _runs(fence: Fence) -> bool:
