@@ -34,6 +34,7 @@ def contender(label: str, iops: float, *, curves: Any = (), **setup: str | None)
     return Contender({"wsat": run}, label, fixed=True)
 
 
+@pytest.mark.draws
 def test_runs_of_a_sweep_are_drawn_over_what_is_varied() -> None:
     labels = ("over-provisioning 28 %", "over-provisioning 7 %", "over-provisioning 14 %")
     comparison = Comparison(
@@ -95,6 +96,7 @@ def test_a_model_is_a_drive_without_its_capacity(drive: str, capacity: str, mode
     assert models_of([contender("a", 1.0, drive=drive, capacity=capacity)]) == [model]
 
 
+@pytest.mark.draws
 def test_lines_join_capacities_of_one_model_only() -> None:
     a = contender("a", 1.0, drive="A 100 GB", capacity="100 GB")
     b = contender("b", 2.0, drive="B 200 GB", capacity="200 GB")
@@ -110,6 +112,7 @@ def test_lines_join_capacities_of_one_model_only() -> None:
     assert models == [("A", "100"), ("B", "200"), ("A", "400")]
 
 
+@pytest.mark.draws
 def test_iops_over_block_size_of_two_active_ranges_are_on_one_plot() -> None:
     sizes = [4096, 131072]
 

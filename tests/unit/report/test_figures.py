@@ -63,6 +63,7 @@ def test_a_figure_has_the_head_that_it_was_given(kind: str) -> None:
     assert (figure.name, figure.title, figure.data) == HEAD
 
 
+@pytest.mark.draws
 @EVERY
 def test_every_text_and_colour_follows_the_page(kind: str) -> None:
     """Check that in dark mode, series and ink are page variables, so nothing stays dark on dark."""
@@ -161,6 +162,7 @@ def test_units_do_not_flip_within_an_axis(kind: str, figure: list[Any]) -> None:
             )
 
 
+@pytest.mark.draws
 def test_a_histogram_from_ns_to_seconds_has_one_unit_and_rising_bins(figure: list[Any]) -> None:
     svg = draw("histogram")
     axes = figure[-1].axes[0]
@@ -237,6 +239,7 @@ def test_each_drive_has_its_own_peak_at_one(figure: list[Any]) -> None:
     assert figure[-1].axes[0].get_ylim() == (0, 1.05)
 
 
+@pytest.mark.draws
 def test_block_sizes_are_named_in_kib() -> None:
     texts = {e.text for e in ElementTree.fromstring(draw("iops v block size")).iter(f"{SVG}text")}
     assert {"0.5", "4", "8", "16", "32", "64", "128", "1024", "Block size (KiB)"} <= texts
@@ -272,6 +275,7 @@ def test_near_columns_are_painted_over_far_ones(kind: str, figure: list[Any]) ->
             assert not ((nearer < 1e-6).all() and (nearer < -1e-6).any())
 
 
+@pytest.mark.draws
 def test_columns_show_their_values_where_there_is_room() -> None:
     y = Axis("Latency", units=units.LATENCY_UNITS)
     values = [[9e4, 9.2e4, 9.9e4], [12e4, 11e4, 14e4], [30e4, 21e4, 33e4]]
@@ -295,6 +299,7 @@ def test_iops_of_the_gallery_are_plausible() -> None:
     assert iops(1048576, "0/100") == pytest.approx(12_000 / 256)
 
 
+@pytest.mark.draws
 def test_texts_about_a_histogram_use_its_unit() -> None:
     """Check that there is no "maximum 9 s" over an axis in microseconds."""
     unit = latency_unit(wide_histogram())

@@ -21,6 +21,8 @@ from writecliff.report.pages import render_html
 from writecliff.report.testdata import load
 from writecliff.store.rundir import RunDirectory
 
+pytestmark = pytest.mark.draws
+
 OPTIONS: dict[str, dict[str, Any]] = {
     "iops": {"read_pcts": [100.0, 65.0, 0.0], "block_sizes_kib": [1024.0, 64.0, 4.0]},
     "tp": {"block_sizes_kib": [128.0]},

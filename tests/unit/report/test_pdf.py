@@ -17,6 +17,7 @@ from writecliff.report.pages import render_html
 from writecliff.report.pdf import PdfUnavailableError, render_pdf
 
 pypdf = pytest.importorskip("pypdf", reason="reads the PDF")
+pytestmark = pytest.mark.draws
 
 ROOT = Path(__file__).parents[3]
 FIGURES = ("iops v block size", "steady window", "bars")

@@ -268,8 +268,9 @@ def test_data_in_the_page_is_that_of_the_run(good_run: Path, tmp_path: Path) -> 
     assert json.loads(script) == summarise(good_run)
 
 
-def test_figures_are_svg_without_machine_or_date(good: ReportModel) -> None:
-    figures = list(good.figures)
+@pytest.mark.draws
+def test_figures_are_svg_without_machine_or_date(good_run: Path) -> None:
+    figures = list(build_report(RunDirectory.open(good_run)).figures)
     assert [figure.name for figure in figures] == snapshot(
         [
             "iops-time-linear",
@@ -293,6 +294,7 @@ def test_figures_are_svg_without_machine_or_date(good: ReportModel) -> None:
         assert root.get("aria-label")
 
 
+@pytest.mark.draws
 def test_steady_window_draws_the_fitted_line(tmp_path: Path) -> None:
     """Check the fitted line, which is not the line through the first and last samples."""
     from writecliff.procedures.steady import judge
@@ -371,6 +373,7 @@ def test_a_fresh_drive_is_not_called_saturated(tmp_path: Path) -> None:
     assert summarise(path)["steady_state"]["maybe_fresh"] is True
 
 
+@pytest.mark.draws
 def test_confidence_curve_reaches_every_marked_nine() -> None:
     """Check the case where all slow I/Os share the last bucket, as on a drive without a tail."""
     from writecliff._native import Histogram

@@ -379,6 +379,7 @@ def test_a_demand_test_answers_with_its_knee(runs: dict[str, Path]) -> None:
     assert summarise(runs["dirth"])["knee"]["iops"] == knee.iops
 
 
+@pytest.mark.draws
 def test_the_summary_of_a_suite_shows_every_test(runs: dict[str, Path], tmp_path: Path) -> None:
     """Check figures and a curve of HIR, XSR, ECW and DIRTH, each curve in the drive's colour."""
     members = {name: Member(name, OPTIONS[name], "sim:small") for name in runs}

@@ -76,6 +76,7 @@ def test_a_drive_at_its_fresh_speed_that_relocates_is_saturated(tmp_path: Path) 
     assert not wsat_of(build_run(tmp_path / "hidden", hidden, **SHAPE)).unsaturated
 
 
+@pytest.mark.draws
 def test_compare_draws_the_shapes_over_time_with_the_states_marked(
     runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -294,6 +294,7 @@ def test_power_is_drawn_under_the_loop_that_the_iops_are_of(
     assert summary(tmp_path / "run")["power_measured"] is True
 
 
+@pytest.mark.draws
 def test_power_is_a_mean_over_time_and_drawn_over_block_sizes(runs: dict[str, Path]) -> None:
     """Use a series of a drive that reports power: one watt for a second, three for three."""
     data = load(RunDirectory.open(runs["blocksizes"]))

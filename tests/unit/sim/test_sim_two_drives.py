@@ -20,6 +20,8 @@ from writecliff.report.campaigns.seconds import Seconds
 from writecliff.report.model import ReportModel, Section
 from writecliff.store.rundir import RunDirectory
 
+pytestmark = pytest.mark.draws
+
 TESTS: dict[str, list[str]] = {
     "datacentre": [
         *("--parts", "mixes,consistency,messenger,servers", "--step-seconds", "10"),
