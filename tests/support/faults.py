@@ -14,8 +14,8 @@ from writecliff.cli.main import main
 from writecliff.store.rundir import RunDirectory
 
 Fault = Callable[[], object]
-SHORT = ("--end", "time", "--time-hours", "0.0015", "--sample-seconds", "0.5")
-SHORT += ("--round-minutes", "0.025")
+SHORT = ("--end", "time", "--time-hours", "0.0012", "--sample-seconds", "0.3")
+SHORT += ("--round-minutes", "0.015")
 # Options for faults that need few writes in flight, because a loop device accepts as many writes
 # as the CPUs issue.
 LIGHT = (*SHORT, "--threads", "1", "--queue-depth", "1")
