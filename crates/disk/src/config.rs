@@ -105,8 +105,7 @@ pub enum ImpossibleDisk {
     /// `inner_rate` leaves less than one sector on the innermost tracks.
     #[error("inner_rate is too low: a track would not hold one sector")]
     Rate,
-    /// Lowest and highest average seek time possible with the given track-to-track and full-stroke
-    /// seek times.
+    /// Lowest and highest `seek_average` possible with the other two seek times.
     #[error("seek_average must be {0} to {1} with these values of seek_track and seek_full")]
     Average(Nanos, Nanos),
 }
@@ -117,15 +116,13 @@ impl MechanicsConfig {
         Nanos(60_000_000_000 / u64::from(self.rpm))
     }
 
-    /// Returns the track skew: each track is offset from the previous track by the track switch
-    /// time, including write settling.
+    /// Returns the track skew: the time to switch to the next track, including write settling.
     pub(crate) fn skew(&self) -> Nanos {
         self.head_switch.max(self.seek_track) + self.write_settle
     }
 
     /// Computes the sector layout and the seek curve of a disk with this capacity. Returns an error
-    /// if `inner_rate` is too low, or if `seek_average` is inconsistent with the other two seek
-    /// times.
+    /// if `inner_rate` is too low, or if `seek_average` is inconsistent with the other seek times.
     pub fn geometry(&self, capacity: Bytes) -> Result<(SectorLayout, SeekCurve), ImpossibleDisk> {
         let layout = SectorLayout::new(capacity, self).ok_or(ImpossibleDisk::Rate)?;
         let (track, average, full) = (self.seek_track, self.seek_average, self.seek_full);

@@ -1,7 +1,6 @@
 //! Reads device files (TOML) of hard disks.
 //!
-//! A file with a `[disk]` table describes a hard disk. The keys of the table are declared in
-//! `config.rs`.
+//! A file with a `[disk]` table describes a hard disk. `config.rs` declares the table's keys.
 
 use writecliff_base::keys::{Section, SectionKeys, top};
 use writecliff_base::located::{Answer, Change, LocatedToml, Table};
@@ -32,8 +31,7 @@ pub fn keys() -> Vec<SectionKeys> {
     ]
 }
 
-/// Reads the device file of a hard disk. `file_name` is used in messages only; `seed` selects the
-/// accesses that need retries.
+/// Reads a device file. `file_name` is for messages; `seed` selects the accesses with retries.
 pub fn read(text: &str, file_name: &str, seed: u64) -> Answer<DiskConfig> {
     describe(&LocatedToml::parse(text, file_name)?, seed)
 }
@@ -114,8 +112,7 @@ fn flash_cache(table: &Table<'_>) -> Answer<FlashCacheConfig> {
     Ok(config)
 }
 
-/// Checks that the layout and the seek curve are valid, and that the track skew is shorter than one
-/// revolution.
+/// Checks that the layout and the seek curve are valid, and that the skew is below a revolution.
 fn check_together(table: &Table<'_>, config: &DiskConfig) -> Answer<()> {
     let m = &config.mechanics;
     let turn = m.turn();

@@ -1,7 +1,7 @@
 //! Write cache: data that are acknowledged to the host but not yet on the media.
 
 use serde::{Deserialize, Serialize};
-use writecliff_base::{SECTOR_BYTES, saved};
+use writecliff_base::{SECTOR_BYTES, ensure, saved};
 
 use crate::config::CacheConfig;
 use crate::mechanics::Extent;
@@ -14,13 +14,6 @@ pub(crate) struct Dirty {
     pub(crate) sequence: u64,
 }
 
-impl Dirty {
-    fn sectors(&self) -> u64 {
-        self.extent.last + 1 - self.extent.first
-    }
-}
-
-/// Cached writes and the space that they occupy.
 #[derive(Clone, Debug)]
 pub(crate) struct WriteCache {
     /// Cached writes, oldest first.
@@ -60,13 +53,13 @@ impl WriteCache {
         is_room && has_entry
     }
 
-    /// Inserts a write whose space was reserved. Older writes that the new write fully covers are
-    /// dropped.
+    /// Inserts a write whose space was reserved. Drops older writes that it fully covers.
     pub(crate) fn insert(&mut self, extent: Extent) {
         debug_assert!(self.reserved > 0, "inserted without a reservation");
         self.reserved -= 1;
         let covered = |d: &Dirty| extent.first <= d.extent.first && d.extent.last <= extent.last;
-        self.sectors -= self.writes.iter().filter(|d| covered(d)).map(Dirty::sectors).sum::<u64>();
+        self.sectors -=
+            self.writes.iter().filter(|d| covered(d)).map(|d| d.extent.sectors()).sum::<u64>();
         self.writes.retain(|d| !covered(d));
         self.writes.push(Dirty { extent, sequence: self.next });
         self.next += 1;
@@ -100,20 +93,14 @@ impl WriteCache {
             && self.writes.iter().all(|dirty| dirty.sequence < self.next)
     }
 
-    /// Checks the counters against the cached writes, where `moving` sectors are being written
-    /// back.
+    /// Checks the counters against the cached writes; `moving` sectors are being written back.
     pub(crate) fn check(&self, moving: u64) -> Result<(), String> {
-        let held: u64 = self.writes.iter().map(Dirty::sectors).sum();
+        let held: u64 = self.writes.iter().map(|d| d.extent.sectors()).sum();
         let reserved = usize::from(moving > 0);
-        if (self.sectors, self.reserved) != (held + moving, reserved) {
-            return Err(format!(
-                "the write cache counts {} sectors but holds {held}",
-                self.sectors
-            ));
-        }
-        if !self.writes.is_sorted_by_key(|dirty| dirty.sequence) {
-            return Err("cached writes are out of order".to_owned());
-        }
+        let (sectors, is_sorted) = (self.sectors, self.writes.is_sorted_by_key(|d| d.sequence));
+        let is_counted = (sectors, self.reserved) == (held + moving, reserved);
+        ensure!(is_counted, "the write cache counts {sectors} sectors but holds {held}");
+        ensure!(is_sorted, "cached writes are out of order");
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use serde::{Deserialize, Serialize};
 use writecliff_base::codec::CodecError;
 use writecliff_base::saved_state::{self, RestoreError};
-use writecliff_base::{Bytes, Nanos, SECTOR_BYTES, counters, saved};
+use writecliff_base::{Bytes, Nanos, SECTOR_BYTES, counters, ensure, saved};
 use writecliff_host_interface::{
     Command, Completion, Drive, EventLoop, Frontend, Meters, Operation,
 };
@@ -20,19 +20,16 @@ use crate::mechanics::{Extent, Mechanics, MechanicsCounters};
 use crate::reads::Reads;
 use schedule::{Task, Work};
 
-/// Simulated hard disk. Commands must be submitted in time order; `step` advances to the next
-/// completion.
+/// Simulated hard disk. Commands are submitted in time order; `step` runs to the next completion.
 pub struct Disk {
     pub(crate) config: DiskConfig,
-    /// Event loop of the disk. State of a command: `true` for a write with space reserved in the
-    /// write cache.
+    /// Event loop. State of a command: `true` for a write with reserved space in the write cache.
     pub(crate) core: EventLoop<bool, DiskEvent>,
     pub(crate) mechanics: Mechanics,
     pub(crate) reads: Reads,
     pub(crate) dirty: WriteCache,
     pub(crate) flash: Option<FlashCache>,
-    /// Writes waiting for space in the write cache, with the time when firmware finished processing
-    /// them.
+    /// Writes waiting for space in the write cache, with the time when firmware processed them.
     write_waiting: VecDeque<(u16, Nanos)>,
     /// Commands waiting for a media access, in arrival order.
     queue: Vec<Task>,
@@ -40,8 +37,7 @@ pub struct Disk {
     pub(crate) work: Option<(Work, Nanos)>,
     /// Time when the arm last became idle.
     pub(crate) idle_since: Nanos,
-    /// Pending flushes, each with the sequence number of the first write that the flush does not
-    /// wait for.
+    /// Pending flushes, each with the number of the first write that it does not wait for.
     flushes: Vec<(u16, u64)>,
     pub(crate) write_cache: bool,
     pub(crate) host: DiskHostCounters,
@@ -95,8 +91,7 @@ counters! { |c: DiskCounters|
     Integer "recalibrations" Count: c.arm.recalibrations, "servo recalibrations of a hard disk";
 }
 
-/// Read data that the link can send only after the last sector has been read; the link sends all
-/// other data during the media access.
+/// Read data that the link sends after the access; it sends all other data during the access.
 const BURST_BYTES: u64 = 64 << 10;
 
 impl Disk {
@@ -197,8 +192,7 @@ impl Disk {
         None
     }
 
-    /// Processes a command that has arrived with its data, and returns the command if it is
-    /// complete.
+    /// Processes a command that has arrived with its data, and returns it if it is complete.
     fn arrived(&mut self, number: u16) -> Option<u16> {
         let (command, cached) = *self.core.in_flight(number);
         match command.operation {
@@ -225,7 +219,6 @@ impl Disk {
         }
     }
 
-    /// Invalidates a sector range in the read caches.
     fn invalidate(&mut self, extent: &Extent) {
         if let Some(head) = self.reads.head(self.core.now, &self.mechanics.layout) {
             self.mechanics.move_to(head);
@@ -272,8 +265,7 @@ impl Drive for Disk {
         self.core.next_event()
     }
 
-    /// Leaves the drive idle until `time`; the drive may write back cached data meanwhile. The host
-    /// must have no outstanding commands.
+    /// Idles until `time`, without outstanding commands; the drive may write back cached data.
     fn idle_until(&mut self, time: Nanos) {
         let lost = self.step(time);
         assert!(lost.is_none(), "completion without a command");
@@ -306,8 +298,7 @@ impl Drive for Disk {
         self.write_cache
     }
 
-    /// Enables or disables the volatile write cache. While the cache is disabled, a write completes
-    /// when its data are on the media.
+    /// Enables or disables the write cache, without which a write completes on the media.
     fn set_write_cache(&mut self, enabled: bool) {
         self.write_cache = enabled;
     }
@@ -317,17 +308,15 @@ impl Drive for Disk {
     }
 
     fn check_invariants(&self) -> Result<(), String> {
-        let ensure = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
-        ensure(self.core.outstanding() == 0, "host commands are outstanding")?;
-        ensure(
-            self.queue.is_empty(),
-            "the media queue is not empty although no host commands are outstanding",
-        )?;
-        ensure(
-            self.work.is_some() || self.dirty.writes.is_empty(),
-            "cached writes are not being written back",
-        )?;
-        let moving = self.work.as_ref().map_or(0, |(work, _)| work.cached_sectors());
+        let no_host = "although no host commands are outstanding";
+        ensure!(self.core.outstanding() == 0, "host commands are outstanding");
+        ensure!(self.queue.is_empty(), "the media queue is not empty {no_host}");
+        let writes_back = self.work.is_some() || self.dirty.writes.is_empty();
+        ensure!(writes_back, "cached writes are not being written back");
+        let moving = match &self.work {
+            Some((Work::Destage { extent, .. }, _)) => extent.sectors(),
+            _ => 0,
+        };
         self.dirty.check(moving)?;
         self.reads.check()?;
         self.flash.as_ref().map_or(Ok(()), FlashCache::check)

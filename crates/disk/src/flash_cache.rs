@@ -9,15 +9,13 @@ use std::io::{Read, Write};
 
 use writecliff_base::codec::{CodecError, StateReader, StateWriter};
 use writecliff_base::memory::zeroed;
-use writecliff_base::{Nanos, SECTOR_BYTES};
+use writecliff_base::{Nanos, SECTOR_BYTES, ensure};
 
 use crate::config::FlashCacheConfig;
 
-/// Flag bit of a slot that was read since the clock hand last passed; the other bits are the slot's
-/// block number plus one.
+/// Flag of a slot that was read since the hand last passed; the other bits are its block plus 1.
 const USED: u32 = 1 << 31;
 
-/// The flash cache and its replacement state.
 #[derive(Clone, Debug)]
 pub(crate) struct FlashCache {
     config: FlashCacheConfig,
@@ -108,7 +106,6 @@ impl FlashCache {
         }
     }
 
-    /// Checks that blocks and slots are consistent.
     pub(crate) fn check(&self) -> Result<(), String> {
         let is_at = |(slot, entry): (usize, &u32)| {
             let block = (entry & !USED).checked_sub(1);
@@ -116,9 +113,8 @@ impl FlashCache {
         };
         let cached = self.blocks.iter().filter(|entry| (1..COUNT).contains(*entry)).count();
         let held = self.slots.iter().filter(|entry| **entry & !USED != 0).count();
-        if cached != held || !self.slots.iter().enumerate().all(is_at) {
-            return Err("the blocks and slots of the flash cache are inconsistent".to_owned());
-        }
+        let is_consistent = cached == held && self.slots.iter().enumerate().all(is_at);
+        ensure!(is_consistent, "the blocks and slots of the flash cache are inconsistent");
         Ok(())
     }
 

@@ -28,19 +28,19 @@ pub struct SectorLayout {
     zones: Vec<Zone>,
     heads: u64,
     pub(crate) tracks: u64,
-    turn: u64,
+    /// Duration of one revolution.
+    pub(crate) turn: Nanos,
     /// Duration of one revolution plus one skew.
     per_track: u64,
 }
 
 impl SectorLayout {
-    /// Computes the layout; `None` if a track of the innermost zone would hold less than one
-    /// sector.
+    /// Computes the layout; `None` if a track of the innermost zone would hold no sector.
     pub(crate) fn new(capacity: Bytes, mechanics: &MechanicsConfig) -> Option<Self> {
         let MechanicsConfig { heads, zones, outer_rate, inner_rate, .. } = *mechanics;
         let (heads, count) = (u64::from(heads), u64::from(zones));
-        let turn = mechanics.turn().0;
-        let per_track = turn + mechanics.skew().0;
+        let turn = mechanics.turn();
+        let per_track = (turn + mechanics.skew()).0;
         let sectors: Vec<u64> = (0..count)
             .map(|zone| {
                 let fall = (outer_rate.0 - inner_rate.0) * zone / (count - 1).max(1);
@@ -68,19 +68,12 @@ impl SectorLayout {
         self.tracks / self.heads
     }
 
-    /// Returns the duration of one revolution.
-    #[inline]
-    pub fn turn(&self) -> Nanos {
-        Nanos(self.turn)
-    }
-
     #[inline]
     fn zone(&self, sector: u64) -> &Zone {
         &self.zones[self.zones.partition_point(|zone| zone.first_sector <= sector) - 1]
     }
 
-    /// Returns the track that contains a sector, numbered from the outermost track over all
-    /// surfaces.
+    /// Returns the track that contains a sector, numbered from the outermost over all surfaces.
     #[inline]
     pub fn track(&self, sector: u64) -> u64 {
         let zone = self.zone(sector);
@@ -95,8 +88,7 @@ impl SectorLayout {
         track / self.heads
     }
 
-    /// Returns the time when the sector starts to pass if all sectors are read from the first
-    /// sector on.
+    /// Returns the time when a sector starts to pass if all are read from the first one on.
     #[inline]
     pub fn passage(&self, sector: u64) -> u64 {
         self.passage_of(sector, 0)
@@ -113,7 +105,7 @@ impl SectorLayout {
         let zone = self.zone(sector);
         let within = sector - zone.first_sector;
         let (track, index) = (within / zone.sectors_per_track, within % zone.sectors_per_track);
-        let along = (index + beyond) * self.turn / zone.sectors_per_track;
+        let along = (index + beyond) * self.turn.0 / zone.sectors_per_track;
         (zone.first_track + track) * self.per_track + along
     }
 
@@ -122,7 +114,7 @@ impl SectorLayout {
         let (track, along) = (passage / self.per_track, passage % self.per_track);
         let number = self.zones.partition_point(|zone| zone.first_track <= track) - 1;
         let zone = &self.zones[number];
-        let index = along.min(self.turn) * zone.sectors_per_track / self.turn;
+        let index = along.min(self.turn.0) * zone.sectors_per_track / self.turn.0;
         let mut sector =
             zone.first_sector + (track - zone.first_track) * zone.sectors_per_track + index;
         // Times are rounded down to whole nanoseconds, so the quotient may be too low by one.

@@ -5,8 +5,7 @@
 //!      ◀─step───── completions ◀──────── link ◀──────────────────────────────┘
 //! ```
 //!
-//! The only random decision is which accesses need retries. The virtual time determines the
-//! rotational position.
+//! The only random decision is which accesses need retries. Virtual time sets the rotation.
 
 mod config;
 pub mod device_file;

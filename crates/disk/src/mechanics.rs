@@ -18,7 +18,12 @@ pub(crate) struct Extent {
     angle: u64,
 }
 
-/// Arm and spindle state.
+impl Extent {
+    pub(crate) fn sectors(&self) -> u64 {
+        self.last + 1 - self.first
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Mechanics {
     pub(crate) layout: SectorLayout,
@@ -70,7 +75,7 @@ impl Mechanics {
         debug_assert!(first <= last, "an extent without sectors");
         let track = self.layout.track(first);
         let cylinder = self.layout.cylinder(track);
-        let angle = self.layout.passage(first) % self.layout.turn().0;
+        let angle = self.layout.passage(first) % self.layout.turn.0;
         Extent { first, last, track, cylinder, angle }
     }
 
@@ -86,8 +91,7 @@ impl Mechanics {
         moving + self.until_angle(now + moving, extent.angle)
     }
 
-    /// Returns the scheduler's estimate of the access time, which allows for late arrival of the
-    /// arm.
+    /// Returns the scheduler's estimate of the access time, which allows for a late arm.
     #[inline]
     pub(crate) fn expected(&self, now: Nanos, extent: &Extent, is_write: bool) -> Nanos {
         let (moving, margin) = self.moving(extent, is_write);
@@ -113,20 +117,18 @@ impl Mechanics {
     /// Returns the time from `now` until the angle is under the head.
     #[inline]
     fn until_angle(&self, now: Nanos, angle: u64) -> Nanos {
-        let turn = self.layout.turn().0;
+        let turn = self.layout.turn.0;
         debug_assert!(angle < turn, "an angle is less than a turn");
         let at = now.0 % turn;
         Nanos(if angle >= at { angle - at } else { angle + turn - at })
     }
 
-    /// Returns the time from `now` until `sector` starts to pass, if the head is already on its
-    /// track.
+    /// Returns the time from `now` until `sector` starts to pass, if the head is on its track.
     pub(crate) fn until_sector(&self, now: Nanos, sector: u64) -> Nanos {
-        self.until_angle(now, self.layout.passage(sector) % self.layout.turn().0)
+        self.until_angle(now, self.layout.passage(sector) % self.layout.turn.0)
     }
 
-    /// Returns the time that the sectors take to pass, including head switches and seeks within the
-    /// range.
+    /// Returns the time that the sectors take to pass, including head switches and seeks between.
     #[inline]
     pub(crate) fn transfer(&self, extent: &Extent) -> Nanos {
         debug_assert!(extent.first <= extent.last, "an extent without sectors");
@@ -146,7 +148,7 @@ impl Mechanics {
         }
         debug_assert!(times <= most);
         self.counted.retries += u64::from(times);
-        Nanos(u64::from(times) * self.layout.turn().0)
+        Nanos(u64::from(times) * self.layout.turn.0)
     }
 
     /// Returns the end of a recalibration that delays work ready at `now`, or `None` if no
@@ -161,7 +163,7 @@ impl Mechanics {
         }
         let step = self.layout.cylinders() / u64::from(radii);
         let measured =
-            u64::from(self.config.heads) * (self.config.head_switch + self.layout.turn()).0;
+            u64::from(self.config.heads) * (self.config.head_switch + self.layout.turn).0;
         let takes = Nanos(u64::from(radii) * (self.seeks.time(step.max(1)).0 + measured));
         // All recalibrations that came due during idle time have finished, except perhaps the last.
         let due = self.recalibration_due;

@@ -4,7 +4,7 @@
 //! another access is due. Read-ahead progress is computed on demand from the rotational position.
 
 use serde::{Deserialize, Serialize};
-use writecliff_base::{Nanos, SECTOR_BYTES, saved};
+use writecliff_base::{Nanos, SECTOR_BYTES, ensure, saved};
 
 use crate::layout::SectorLayout;
 use crate::mechanics::{Extent, Mechanics};
@@ -28,7 +28,6 @@ struct Ahead {
     limit: u64,
 }
 
-/// Read cache segments, and the read-ahead in progress.
 #[derive(Clone, Debug)]
 pub(crate) struct Reads {
     /// Segments, least recently used first.
@@ -63,8 +62,7 @@ impl Reads {
         }
     }
 
-    /// Returns `true` if `first..=last` is fully cached. A hit marks the range as consumed, which
-    /// may allow read-ahead to continue further.
+    /// Returns `true` if the range is cached; marks it as consumed, so read-ahead may continue.
     pub(crate) fn hit(&mut self, now: Nanos, first: u64, last: u64, mechanics: &Mechanics) -> bool {
         self.update(now, &mechanics.layout);
         let holds = |s: &Segment| s.first <= first && last < s.end;
@@ -121,7 +119,6 @@ impl Reads {
         self.segments.last().map(|newest| newest.end.max(1) - 1)
     }
 
-    /// Stops read-ahead.
     pub(crate) fn stop(&mut self, now: Nanos, layout: &SectorLayout) {
         self.update(now, layout);
         self.ahead = None;
@@ -169,14 +166,10 @@ impl Reads {
 
     pub(crate) fn check(&self) -> Result<(), String> {
         let fits = |s: &Segment| s.first < s.end && s.end - s.first <= self.segment_sectors;
-        match self.segments.iter().find(|s| !fits(s) || s.end > self.sectors) {
-            Some(odd) => {
-                Err(format!("a segment holds the sector range {}..{}", odd.first, odd.end))
-            }
-            None if self.segments.len() > self.most => {
-                Err("the read cache has too many segments".to_owned())
-            }
-            None => Ok(()),
+        if let Some(odd) = self.segments.iter().find(|s| !fits(s) || s.end > self.sectors) {
+            return Err(format!("a segment holds the sector range {}..{}", odd.first, odd.end));
         }
+        ensure!(self.segments.len() <= self.most, "the read cache has too many segments");
+        Ok(())
     }
 }

@@ -53,8 +53,7 @@ impl SeekCurve {
     fn with_knee(stroke: f64, knee: f64, track: f64, full: f64) -> Self {
         debug_assert!((0.0..=1.0).contains(&knee), "the knee is within the stroke");
         let root = knee.sqrt();
-        // Equal slopes require b / (2 √k) = e, and equal values require a + b √k = c + e k, where c
-        // + e = full.
+        // Equal slopes require b / (2 √k) = e; equal values a + b √k = c + e k, where c + e = full.
         let b = 2.0 * (full - track) * root / (1.0 + knee);
         let e = (full - track) / (1.0 + knee);
         Self { stroke, knee, short: [track, b], long: [full - e, e] }
@@ -76,8 +75,7 @@ impl SeekCurve {
         Nanos(ns.round() as u64)
     }
 
-    /// Returns the mean seek time over all pairs of cylinders, whose distances have the density 2
-    /// (1 - d).
+    /// Returns the mean seek time over all pairs of cylinders (density of distance d: 2 (1 - d)).
     pub fn mean_ns(&self) -> f64 {
         let k = self.knee;
         let ([a, b], [c, e]) = (self.short, self.long);

@@ -1,5 +1,4 @@
-//! Acceleration of aging with temperature: the Arrhenius equation, as used by JEDEC JESD22-A117 and
-//! JESD218 for flash retention.
+//! Acceleration of aging with temperature: the Arrhenius equation (JESD22-A117, JESD218).
 
 /// Boltzmann constant in electronvolts per kelvin.
 const BOLTZMANN: f64 = 8.617_333_262e-5;

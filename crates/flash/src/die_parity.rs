@@ -1,5 +1,4 @@
-//! Parity across dies: which dies in a row of program units hold data, and which die holds their
-//! parity.
+//! Parity across dies: which dies of a row of program units hold data, and which the parity.
 //!
 //! A stripe consists of `n` dies in a row. In each row of program units, one die of the stripe
 //! holds the parity of the other dies. The parity die rotates from row to row and from stripe to

@@ -13,7 +13,6 @@
 //! `d % channels`. Consecutive program units therefore use all channels before they use a second
 //! die of a channel.
 
-mod addresses;
 mod groups;
 
 use std::ops::Range;
@@ -153,11 +152,11 @@ pub struct Geometry {
     by_group: Divider,
     /// Divider by the number of positions in a row, which equals the number of dies without parity.
     by_die: Divider,
-    stripes: Option<Box<Stripes>>,
+    /// Parity across dies; `None` if the drive has none.
+    pub stripes: Option<Box<Stripes>>,
     /// Number of reclaim groups of equal numbers of dies and reclaim units; 1 without groups.
     pub reclaim_groups: u32,
-    /// `true` if the position in a row equals the die number, because the drive has neither parity
-    /// nor several reclaim groups.
+    /// `true` without parity and several reclaim groups: the position in a row is the die number.
     pub is_plain: bool,
 }
 
@@ -235,12 +234,6 @@ impl Geometry {
         Ok(with_parity.consistent())
     }
 
-    /// Returns the parity across dies; `None` if the drive has none.
-    #[inline]
-    pub fn stripes(&self) -> Option<&Stripes> {
-        self.stripes.as_deref()
-    }
-
     /// Returns the row of a program unit, and its place among the dies with data in the row.
     #[inline]
     pub fn row_and_place(&self, unit: u32) -> (u32, u32) {
@@ -308,6 +301,24 @@ impl Geometry {
     /// Returns the number of bytes in all blocks, including spare space.
     pub fn raw_bytes(&self) -> Bytes {
         Bytes(self.raw_slots() * u64::from(SLOT_BYTES))
+    }
+
+    /// Checks that a `Ppa` can represent every flash address plus `more` additional addresses. A
+    /// drive that exceeds this limit can be described in full and simulated at a reduced scale, so
+    /// only the construction of a simulated drive calls this.
+    ///
+    /// # Errors
+    /// Returns an error if there are 2^32 - 1 addresses or more.
+    pub fn check_addresses(&self, more: u64) -> Result<(), ConfigError> {
+        let addresses = self.raw_ppas() + more;
+        let per_slot = u64::from(self.ppas_per_reclaim_unit / self.slots_per_reclaim_unit);
+        let flash = Bytes(addresses / per_slot * u64::from(SLOT_BYTES));
+        reject! { Values,
+            "blocks_per_plane" if addresses >= u64::from(u32::MAX) =>
+                "{flash} of flash cannot be simulated at full capacity: 32-bit page numbers of \
+                 4 KiB pages address at most 16 TiB";
+        }
+        Ok(())
     }
 
     /// Returns the number of bytes that one program operation writes on one die.
@@ -525,5 +536,20 @@ mod tests {
         assert_eq!(Geometry::new(unit).unwrap_err().key, "pages_per_block");
         let flash = Shape { blocks_per_plane: 1 << 20, ..huge };
         assert_eq!(Geometry::new(flash).unwrap_err().key, "blocks_per_plane");
+    }
+
+    #[test]
+    fn flash_beyond_page_numbers_has_a_geometry_but_no_addresses() {
+        let of_blocks = |blocks_per_plane| {
+            let dies = Shape { channels: 16, dies_per_channel: 16, ..shape() };
+            Geometry::new(Shape { blocks_per_plane, pages_per_block: 768, ..dies }).unwrap()
+        };
+        // Each reclaim unit has 6 GiB, so the totals are 16 TiB minus 4 GiB and 16 TiB plus 2 GiB.
+        let (below, beyond) = (of_blocks(2730), of_blocks(2731));
+        assert_eq!(below.check_addresses(0), Ok(()));
+        assert!(below.check_addresses(1 << 20).is_err(), "a log of 4 GiB behind it");
+        assert_eq!(beyond.raw_bytes(), Bytes(2731 * (6 << 30)));
+        let refused = beyond.check_addresses(0).unwrap_err();
+        assert!(refused.message.contains("at most 16 TiB"), "{refused}");
     }
 }

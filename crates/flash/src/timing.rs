@@ -48,10 +48,4 @@ impl FlashTiming {
         debug_assert!(!self.program.is_empty(), "a time for each page type");
         Nanos(self.program.iter().map(|t| t.0).sum::<u64>() / self.program.len() as u64)
     }
-
-    /// Returns the transfer time of `bytes` on the channel, excluding command cycles.
-    #[inline]
-    pub fn transfer(&self, bytes: u64) -> Nanos {
-        self.bus.time_for(bytes)
-    }
 }

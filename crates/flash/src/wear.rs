@@ -1,5 +1,4 @@
-//! Wear: erase counts. All blocks of a reclaim unit are erased together, so the erase count of a
-//! reclaim unit applies to each of its blocks.
+//! Wear: erase counts. All blocks of a reclaim unit are erased together and share its count.
 
 use writecliff_base::ReclaimUnitId;
 

@@ -177,7 +177,7 @@ saved! { DieParity { lost_die, is_in_use, programs } }
 
 impl DieParity {
     pub(crate) fn new(geometry: &Geometry) -> Self {
-        Self { lost_die: None, is_in_use: geometry.stripes().is_some(), programs: 0 }
+        Self { lost_die: None, is_in_use: geometry.stripes.is_some(), programs: 0 }
     }
 
     pub(crate) fn lose_die(&mut self, die: u32) {
@@ -188,7 +188,7 @@ impl DieParity {
     /// Counts the parity that is programmed after a program unit.
     #[cold]
     pub(crate) fn count_behind(&mut self, unit: u32, geometry: &Geometry) {
-        if let Some(stripes) = geometry.stripes() {
+        if let Some(stripes) = &geometry.stripes {
             let (row, place) = geometry.row_and_place(unit);
             self.programs += u64::from(stripes.parity_behind(row, place, self.lost_die).is_some());
         }

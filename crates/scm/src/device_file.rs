@@ -1,7 +1,6 @@
 //! Reads device files (TOML) of drives with storage-class memory.
 //!
-//! A file with a `[media]` table describes such a drive. The keys of the table are declared in
-//! `config.rs`.
+//! A file with a `[media]` table describes such a drive. `config.rs` declares the table's keys.
 
 use writecliff_base::keys::{Section, SectionKeys, top};
 use writecliff_base::located::{Answer, Change, LocatedToml, Table};
@@ -75,8 +74,7 @@ fn read_media(table: &Table<'_>) -> Answer<MediaConfig> {
     Ok(config)
 }
 
-/// Returns the changes to the device file for a drive that is `scale` times smaller, with the same
-/// banks and times.
+/// Returns the file changes for a drive that is `scale` times smaller, with equal banks and times.
 pub fn scaled(config: &ScmConfig, scale: f64) -> Vec<Change> {
     vec![smaller("user_capacity", config.user_capacity, scale)]
 }

@@ -57,8 +57,7 @@ impl Media {
         }
     }
 
-    /// Marks the controller and the banks of a restored drive as idle because a saved drive has no
-    /// accesses in progress.
+    /// Marks a restored drive's controller and banks as idle: a saved drive has no accesses.
     fn rest(&mut self) -> bool {
         self.controller_free = Nanos::ZERO;
         self.bank_free.fill(Nanos::ZERO);
@@ -70,14 +69,12 @@ impl Media {
         self.bank_free.iter().copied().fold(self.controller_free, Nanos::max)
     }
 
-    /// Executes a command without data, which takes only controller time, and returns its
-    /// completion time.
+    /// Executes a command without data, which takes controller time, and returns its end.
     pub(crate) fn pass(&mut self, now: Nanos) -> Nanos {
         self.controller_free = self.controller_free.max(now) + self.command_time;
         self.controller_free
     }
 
-    /// Reads a range and returns the completion times.
     pub(crate) fn read(&mut self, now: Nanos, offset: u64, length: u64) -> Served {
         let (unit, time) = (self.config.unit.0, self.config.read_time);
         let (first, end) = (offset / unit, (offset + length).div_ceil(unit));
@@ -132,23 +129,18 @@ impl Media {
         }
     }
 
-    /// Issues at least one access (`count` accesses) to a bank; returns the completion time of the
-    /// last access.
+    /// Issues `count` accesses (at least one) to a bank; returns the time when the last completes.
     fn issue(&mut self, bank: usize, count: u64, time: Nanos) -> Nanos {
         let first = self.controller_free + self.access_time;
-        let last = self.controller_free + times(self.access_time, count);
+        let last = self.controller_free + Nanos(self.access_time.0 * count);
         self.controller_free = last;
         // Each access starts once it has been issued and the previous access has completed. The
         // critical path starts with the bank, the first access or the last access.
-        let busy = self.bank_free[bank].max(first) + times(time, count);
+        let busy = self.bank_free[bank].max(first) + Nanos(time.0 * count);
         let done = busy.max(last + time);
         debug_assert!(done >= self.bank_free[bank], "a bank serves accesses in order");
         debug_assert!(count > 0, "an access of no units");
         self.bank_free[bank] = done;
         done
     }
-}
-
-fn times(time: Nanos, count: u64) -> Nanos {
-    Nanos(time.0 * count)
 }

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use serde::{Deserialize, Serialize};
 use writecliff_base::codec::CodecError;
 use writecliff_base::saved_state::{self, RestoreError};
-use writecliff_base::{Bytes, Nanos, counters, saved};
+use writecliff_base::{Bytes, Nanos, counters, ensure, saved};
 use writecliff_host_interface::{
     Command, Completion, Drive, EventLoop, Frontend, Meters, Operation,
 };
@@ -13,8 +13,7 @@ use writecliff_host_interface::{
 use crate::config::ScmConfig;
 use crate::media::{Media, MediaCounters, Served};
 
-/// Simulated drive with storage-class memory. Commands must be submitted in time order; `step`
-/// advances to the next completion.
+/// Simulated drive. Commands are submitted in time order; `step` runs to the next completion.
 pub struct Scm {
     pub(crate) config: ScmConfig,
     /// Event loop of the drive. State of a read: the time when its first data are available.
@@ -27,8 +26,7 @@ saved! { Scm { core, host, media } check is_possible }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ScmEvent {
-    /// A command has reached the controller: a read has been decoded, or the data of another
-    /// command have arrived.
+    /// A command has reached the controller: a read is decoded, or other commands' data are there.
     Ready(u16),
     /// The memory has served the whole command.
     Served(u16),
@@ -125,8 +123,7 @@ impl Scm {
         self.core.schedule(last, ScmEvent::Served(number));
     }
 
-    /// Sends the response. The data of a multi-bank read are sent while later data are still being
-    /// read.
+    /// Sends the response. A read of several banks sends data while later data are being read.
     fn served(&mut self, number: u16) {
         let (command, first) = *self.core.in_flight(number);
         debug_assert!(first <= self.core.now, "served before its first part");
@@ -136,10 +133,8 @@ impl Scm {
         let early = bandwidth.time_for(u64::from(length) - rest);
         let from = self.core.now.saturating_sub(early).max(first);
         let sent = self.core.frontend.send(from, length, true);
-        self.core.schedule(
-            sent.max(self.core.now + bandwidth.time_for(rest)),
-            ScmEvent::Completed(number),
-        );
+        let at = sent.max(self.core.now + bandwidth.time_for(rest));
+        self.core.schedule(at, ScmEvent::Completed(number));
     }
 
     fn complete(&mut self, number: u16) -> Completion {
@@ -186,8 +181,7 @@ impl Drive for Scm {
         self.core.now = self.core.now.max(time);
     }
 
-    /// The call has no effect: the host must have no outstanding commands, so the drive has no
-    /// work.
+    /// Has no effect: without outstanding commands, the drive has no work.
     fn quiesce(&mut self) {
         assert_eq!(self.core.outstanding(), 0);
         assert!(self.core.next_event().is_none(), "an event without a command");
@@ -214,21 +208,14 @@ impl Drive for Scm {
     }
 
     fn check_invariants(&self) -> Result<(), String> {
-        let ensure = |holds: bool, what: &str| if holds { Ok(()) } else { Err(what.to_owned()) };
-        ensure(self.core.outstanding() == 0, "host commands are outstanding")?;
-        ensure(
-            self.core.next_event().is_none(),
-            "events are scheduled although no host commands are outstanding",
-        )?;
-        ensure(
-            self.media.busy_until() <= self.core.now,
-            "the memory is busy although no host commands are outstanding",
-        )?;
-        let media = &self.media.counters;
-        ensure(
-            media.write_bytes >= self.host.write_bytes,
-            "the memory has written fewer bytes than the host",
-        )
+        let no_host = "although no host commands are outstanding";
+        ensure!(self.core.outstanding() == 0, "host commands are outstanding");
+        ensure!(self.core.next_event().is_none(), "events are scheduled {no_host}");
+        let is_idle = self.media.busy_until() <= self.core.now;
+        ensure!(is_idle, "the memory is busy {no_host}");
+        let covers_host = self.media.counters.write_bytes >= self.host.write_bytes;
+        ensure!(covers_host, "the memory has written fewer bytes than the host");
+        Ok(())
     }
 
     fn lose_die(&mut self, _: u32) -> Result<(), String> {

@@ -31,8 +31,7 @@ pub struct FlashRead {
 
 /// Receives the causes of latency. `command` is the number in the command table.
 pub trait Recorder: Default {
-    /// `true` if the recorder records anything; guards code that only computes arguments of these
-    /// methods.
+    /// `true` if the recorder records anything; guards code that only computes arguments.
     const RECORDS: bool = false;
     /// `true` if the recorder records changes that are not on flash.
     const KEEPS_UNWRITTEN: bool = false;

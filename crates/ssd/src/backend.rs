@@ -43,9 +43,7 @@ pub(crate) use state::Unfinished;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HostData {
     pub(crate) command: u16,
-    /// Number of 4 KiB slots.
     pub slots: u32,
-    /// Time when the data leave the die.
     pub at: Nanos,
 }
 
@@ -66,7 +64,6 @@ pub(crate) enum Outcome {
 /// Routes flash operations to dies and channels.
 pub(crate) struct Backend<R> {
     pub(crate) now: Nanos,
-    /// Drive events by time.
     pub queue: EventQueue,
     pub(crate) fills: Fills,
     /// Command whose write is being placed, if it completes only when its data are on flash.
@@ -231,7 +228,7 @@ impl<R: Recorder> Backend<R> {
         }
         if die.is_quiet(self.now) && !die.wake_scheduled && self.may_start(index) {
             // The common case bypasses the queue.
-            self.dies[index].begin_read();
+            self.dies[index].reads_in_a_row += 1;
             if Starter::<R>::starts(operation) {
                 let (dies, mut starter) = self.split();
                 starter.start_read(&mut dies[index], index, operation);

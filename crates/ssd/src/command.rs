@@ -178,8 +178,8 @@ impl Commands {
         if backend.dies[die].is_idle() {
             let _: Outcome = backend.die_done(die);
         }
-        if let Some(plane) = data {
-            self.send_read((plane.die, plane.read), plane.data, backend);
+        if let Some((read, data)) = data {
+            self.send_read((die as u16, read), data, backend);
         }
     }
 

@@ -79,11 +79,10 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     ftl.rated_cycles = rated_cycles;
     ftl.user_slots = user_capacity.0.div_ceil(SLOT_BYTES);
     let groups = data_placement.as_ref().map_or(1, |placement| placement.reclaim_groups);
-    let slot = Bytes(SLOT_BYTES);
     check_modelled(&root, |feature| match feature {
         INDEPENDENT_PLANES => timing.independent_plane_reads,
         SEVERAL_GROUPS => groups > 1,
-        LARGE_UNITS => indirection_unit > Some(slot),
+        LARGE_UNITS => indirection_unit > Some(Bytes(SLOT_BYTES)),
         section => root.has(section.trim_matches(['[', ']'])),
     })?;
     let geometry = reduced(&root, geometry, &mut ftl)?;
@@ -101,7 +100,12 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let mut drive = Described { root: &root, geometry, controller: &controller, user_capacity };
     let sections = Sections::read(&mut drive)?;
     let geometry = drive.geometry;
-    check_together(&root, &ftl_table, &geometry, &ftl)?;
+    ftl.check(&geometry).map_err(|e| {
+        let table = if e.key == "user_capacity" { &root } else { &ftl_table };
+        let raw = geometry.raw_bytes();
+        let hint = format!("the flash holds {raw} in {} reclaim units", geometry.reclaim_units);
+        table.error(e.key, e.to_string(), Some(hint))
+    })?;
     let indirection_slots = indirection_units::slots(
         &ftl_table,
         indirection_unit,
@@ -153,20 +157,6 @@ fn reduced(root: &Table<'_>, geometry: Geometry, ftl: &mut FtlConfig) -> Answer<
     table.finish()?;
     ftl.reduction = Some(config);
     Ok(addressed)
-}
-
-fn check_together(
-    root: &Table<'_>,
-    ftl_table: &Table<'_>,
-    geometry: &Geometry,
-    ftl: &FtlConfig,
-) -> Answer<()> {
-    ftl.check(geometry).map_err(|e| {
-        let table = if e.key == "user_capacity" { root } else { ftl_table };
-        let raw = geometry.raw_bytes();
-        let hint = format!("the flash holds {raw} in {} reclaim units", geometry.reclaim_units);
-        table.error(e.key, e.to_string(), Some(hint))
-    })
 }
 
 /// Checks that the buffer can hold the open units of all streams, and mechanisms' units.

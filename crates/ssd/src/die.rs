@@ -15,10 +15,13 @@ use crate::fill::{FillId, Fills, NO_FILL};
 /// Destination of read data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum ReadFor {
-    /// The host.
-    Host { command: u16 },
+    Host {
+        command: u16,
+    },
     /// Relocation within the drive.
-    Fill { fill: FillId },
+    Fill {
+        fill: FillId,
+    },
     /// A mechanism, with the token that it uses to identify the read.
     Mechanism {
         /// Mechanism in the upper 16 bits, token in the lower 16 bits.
@@ -181,7 +184,6 @@ impl Suspension {
 /// A program or erase suspended for a host read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Suspended {
-    /// Operation to resume.
     pub operation: FlashOperation,
     pub(crate) remaining: Nanos,
 }
@@ -214,7 +216,6 @@ impl<T: Copy> From<Queue<T>> for Vec<T> {
 }
 
 impl<T: Copy> Queue<T> {
-    /// Returns `true` if no item waits.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
@@ -230,7 +231,6 @@ impl<T: Copy> Queue<T> {
         self.items.get(self.first).copied()
     }
 
-    /// Appends an item.
     #[inline]
     pub(crate) fn push(&mut self, item: T) {
         if self.items.len() == self.items.capacity() {
@@ -247,7 +247,6 @@ impl<T: Copy> Queue<T> {
         self.items.reserve(self.items.len().max(4));
     }
 
-    /// Removes and returns the item that has waited longest.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
         let item = self.front()?;
@@ -277,7 +276,6 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// Removes all items.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.items.clear();
@@ -303,11 +301,8 @@ pub(crate) struct Die {
 /// Next action of a free die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// Start an operation from a queue.
     Start(FlashOperation),
-    /// Resume the suspended operation.
     Resume(Suspended),
-    /// Stay idle.
     Nothing,
 }
 
@@ -321,7 +316,7 @@ impl Die {
 
     #[inline]
     pub(crate) fn next_read(&mut self) -> FlashOperation {
-        self.begin_read();
+        self.reads_in_a_row += 1;
         self.reads.pop().expect("a read is next")
     }
 
@@ -380,11 +375,6 @@ impl Die {
             DieState::Busy(_) => Some((Lane::DieLong, done)),
             DieState::Idle | DieState::Reading => None,
         }
-    }
-
-    #[inline]
-    pub(crate) fn begin_read(&mut self) {
-        self.reads_in_a_row += 1;
     }
 
     /// Starts sensing, which ends at `until`.

@@ -1,5 +1,4 @@
-//! Fills: program units in progress, from the allocation of the first slot to the end of the
-//! program.
+//! Fills: program units in progress, from the first allocated slot to the end of the program.
 //!
 //! A fill may wait for flash reads whose data it contains (GC, merges of small writes), and
 //! commands may wait for a fill (flushes, writes without a cache). The program units of a frontier
@@ -103,7 +102,6 @@ impl Fills {
         &mut self.all[id as usize]
     }
 
-    /// Returns the current fill of `frontier`.
     #[inline]
     pub(crate) fn current(&mut self, frontier: FrontierId) -> FillId {
         let current = self.current[frontier.index()];
@@ -205,7 +203,6 @@ impl Fills {
         }
     }
 
-    /// Removes and returns the commands that wait for a fill.
     #[inline]
     pub(crate) fn take_waiting(&mut self, id: FillId) -> Vec<u16> {
         std::mem::take(&mut self.all[id as usize].waiting)

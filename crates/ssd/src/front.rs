@@ -135,7 +135,6 @@ fn await_slot<S: PlacementSink>(stream: StreamId, ftl: &mut Ftl, sink: &mut S) {
     }
 }
 
-/// The front of an FTL.
 #[derive(Debug)]
 pub(crate) enum Front {
     /// No mechanism of the drive places data.

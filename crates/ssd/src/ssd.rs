@@ -1,5 +1,4 @@
-//! Drive model that decodes commands, places their data and completes them, in timed or
-//! fast-forwarded operation.
+//! Drive model that decodes, places and completes commands, timed or fast-forwarded.
 
 use std::io::{Read, Write};
 
@@ -25,7 +24,7 @@ use crate::front::{Front, SlcCache, place_directly};
 use crate::idle::IdleTime;
 use crate::mechanisms::power::{ActiveTime, Energy};
 use crate::mechanisms::power_loss::PowerCut;
-use crate::mechanisms::{Access, MappedSlots, Mechanism, Mechanisms, Steps, hook};
+use crate::mechanisms::{Access, MappedSlots, Mechanism, Mechanisms, hook, steps};
 use crate::storage::Storage;
 use crate::write_buffer::WriteBuffer;
 
@@ -38,7 +37,7 @@ pub struct Ssd<R = Unrecorded> {
     pub(crate) storage: Storage<R>,
     pub(crate) mechanisms: Mechanisms,
     /// Steps in which mechanisms, or other optional components of the drive, take part.
-    pub(crate) steps: Steps,
+    pub(crate) steps: u8,
     pub(crate) idle: IdleTime,
     pub(crate) active: ActiveTime,
     pub(crate) host_read_bytes: u64,
@@ -64,13 +63,15 @@ impl<R: Recorder> Ssd<R> {
         let storage = Storage::new(&mut config)?;
         let commands = Commands::of(&config);
         let mechanisms = Mechanisms::of(&config);
-        let mut steps = mechanisms.steps();
-        steps.commands |= commands.barrier.is_some();
-        steps.reads |= !storage.reads_slots_alone || config.sections.ecc.is_some();
-        steps.writes |= !storage.front.is_direct()
+        let reads = !storage.reads_slots_alone || config.sections.ecc.is_some();
+        let writes = !storage.front.is_direct()
             || config.ftl.bad_blocks.is_some()
             || storage.data_placement.is_limited;
-        steps.admission |= config.ftl.volatile_buffer;
+        let steps = mechanisms.steps()
+            | (u8::from(commands.barrier.is_some()) * steps::COMMANDS)
+            | (u8::from(reads) * steps::READS)
+            | (u8::from(writes) * steps::WRITES)
+            | (u8::from(config.ftl.volatile_buffer) * steps::ADMISSION);
         Ok(Self {
             commands,
             buffer: WriteBuffer::of(&config),
@@ -140,7 +141,7 @@ impl<R: Recorder> Ssd<R> {
 
     #[inline(always)]
     fn begin(&mut self, command: Command, submitted: Nanos) {
-        if self.steps.commands {
+        if self.steps & steps::COMMANDS > 0 {
             self.begin_among_upkeep(command, submitted);
         } else {
             let arrival = self.commands.decode(&command, submitted, self.storage.backend.now);
@@ -250,7 +251,8 @@ impl<R: Recorder> Ssd<R> {
     /// Returns `true` if the next write may be transferred now; otherwise, records that it waits.
     #[inline(always)]
     fn admits_write(&mut self, slots: u32) -> bool {
-        if self.steps.admission && (Mechanisms::holds_writes(self) || self.storage.holds_writes()) {
+        let may_wait = self.steps & steps::ADMISSION > 0;
+        if may_wait && (Mechanisms::holds_writes(self) || self.storage.holds_writes()) {
             return false;
         }
         let has_room = self.buffer.has_room(slots);
@@ -285,7 +287,7 @@ impl<R: Recorder> Ssd<R> {
             return self.arrived_without_data(number);
         }
         self.buffer.arrived();
-        let is_plain = !(self.steps.writes || self.steps.mapping);
+        let is_plain = self.steps & (steps::WRITES | steps::MAPPING) == 0;
         if is_plain && self.buffer.completes_writes() {
             self.storage.place_plain(&command);
             true
@@ -336,7 +338,7 @@ impl<R: Recorder> Ssd<R> {
         let storage = &mut self.storage;
         let counters = storage.ftl.counters();
         let (moved, host) = (counters.moved_slots(), counters.host_slots);
-        let folded_slots = |front: &Front| front.log().map_or(0, SlcCache::folded_slots);
+        let folded_slots = |front: &Front| front.log().map_or(0, |log| log.counters.folds);
         let folded = folded_slots(&storage.front);
         let merged = storage.slots_to_merge(&write);
         let awaiting = (!self.buffer.completes_writes()).then_some(number);
@@ -374,7 +376,7 @@ impl<R: Recorder> Ssd<R> {
         let c = self.commands.get(number);
         let (first, length, slots) = (c.first(), c.command.length, c.slots);
         self.host_read_bytes += u64::from(length);
-        if self.steps.reads || slots > 1 {
+        if self.steps & steps::READS > 0 || slots > 1 {
             self.read_otherwise(number);
             return;
         }
@@ -410,7 +412,7 @@ impl<R: Recorder> Ssd<R> {
                 Mechanisms::due(self, (request >> 16) as u8, request as u16);
             }
             Outcome::Programmed { unit, frontier, fill } => {
-                if self.steps.programs {
+                if self.steps & steps::PROGRAMS > 0 {
                     hook!(self, m => m.programmed(self));
                 }
                 self.commands.programmed(fill, die, &mut self.storage.backend);
@@ -517,7 +519,7 @@ impl<R: Recorder> Drive for Ssd<R> {
     #[inline]
     fn fast_forward(&mut self, command: &Command) {
         match command.operation {
-            Operation::Write if self.steps.writes => {
+            Operation::Write if self.steps & steps::WRITES > 0 => {
                 if !self.storage.ftl.refuses_write() {
                     let write = Access::untimed(command);
                     hook!(self, m => m.before_write(self, &write));

@@ -139,7 +139,6 @@ impl<R: Recorder> Storage<R> {
         placed
     }
 
-    /// Places any fast-forwarded write.
     pub(crate) fn place_untimed(&mut self, command: &Command) {
         let write = self.route(command);
         let placed = self.front.place(write, &mut self.ftl, &mut FastForward);

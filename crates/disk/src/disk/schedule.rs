@@ -40,18 +40,7 @@ pub(crate) enum Work {
     Recalibrate,
 }
 
-impl Work {
-    /// Returns the number of write cache sectors that this access writes back.
-    pub(super) fn cached_sectors(&self) -> u64 {
-        match self {
-            Self::Destage { extent, .. } => extent.last + 1 - extent.first,
-            Self::Read { .. } | Self::Write { .. } | Self::Recalibrate => 0,
-        }
-    }
-}
-
-/// A candidate for the next access, with the estimated time until its data start to pass under the
-/// head.
+/// A candidate for the next access, with the estimated time until its data pass under the head.
 #[derive(Clone, Copy)]
 struct Candidate {
     is_cached: bool,
@@ -150,8 +139,7 @@ impl Disk {
         Candidate { is_cached: false, index, wait, follows }
     }
 
-    /// Finishes the media access in progress. Always returns `None` because completions first
-    /// travel over the link.
+    /// Finishes the media access in progress. Returns `None`: completions travel over the link.
     pub(super) fn work_done(&mut self) -> Option<u16> {
         debug_assert!(
             self.work.is_some_and(|(_, end)| end == self.core.now),
@@ -175,7 +163,7 @@ impl Disk {
             }
             Work::Destage { extent, .. } => {
                 self.mechanics.move_to(extent.last);
-                self.dirty.written(extent.last + 1 - extent.first);
+                self.dirty.written(extent.sectors());
                 self.end_flushes();
                 self.admit_writes();
             }
@@ -188,8 +176,7 @@ impl Disk {
         None
     }
 
-    /// Sends the read data that are still on the drive; most data were already sent during the
-    /// media access.
+    /// Sends the read data that were not already sent during the media access.
     fn send(&mut self, number: u16, began: Nanos) {
         let length = self.core.in_flight(number).0.length;
         let early = u64::from(length).saturating_sub(BURST_BYTES);
@@ -208,8 +195,7 @@ impl Disk {
         !waits && !moves
     }
 
-    /// Resumes the access that was in progress when the disk was saved. Returns `false` if the disk
-    /// state is invalid.
+    /// Resumes the access in progress when the disk was saved; `false` if the state is invalid.
     pub(crate) fn resume(&mut self) -> bool {
         let work = self.work.take();
         let in_progress = match work {

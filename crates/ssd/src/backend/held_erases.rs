@@ -12,7 +12,6 @@ use crate::fill::Fills;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct HeldErase {
     pub unit: ReclaimUnitId,
-    /// `true` if the unit is already erased.
     pub is_erased: bool,
     awaits: Awaits,
     /// Fill of the frontier's current program unit, which waits for the erase.
@@ -51,8 +50,7 @@ impl Awaits {
 /// Held erases. A program unit waits for each of them.
 #[derive(Clone, Debug)]
 pub(crate) struct HeldErases {
-    /// `true` if a power loss discards the data that are not on flash. If `false`, no erase is
-    /// held.
+    /// `true` if a power loss discards data that are not on flash; otherwise no erase is held.
     pub is_volatile: bool,
     pub all: Vec<HeldErase>,
 }
@@ -75,7 +73,6 @@ impl HeldErases {
     ) -> bool {
         let holds = self.is_volatile && awaits.is_due(fills);
         if holds {
-            debug_assert!(self.is_volatile, "no data are lost that an erase waits for");
             let fill = fills.current(frontier);
             fills.get(fill).reads_pending += 1;
             self.all.push(HeldErase { unit, is_erased, awaits, fill });

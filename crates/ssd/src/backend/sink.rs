@@ -26,6 +26,16 @@ impl<R: Recorder> Backend<R> {
         }
     }
 
+    /// Erases a unit, or a block of the front, once the awaited programs have ended.
+    fn erase_after(&mut self, frontier: FrontierId, unit: ReclaimUnitId, awaits: Awaits) {
+        self.recorder.journaled();
+        if self.held_erases.hold(&mut self.fills, frontier, (unit, false), awaits) {
+            self.recorder.held(self.front.ppas_of_erase(&self.geometry, unit));
+        } else {
+            self.erase_now(unit);
+        }
+    }
+
     fn erase_now(&mut self, unit: ReclaimUnitId) {
         for die in self.geometry.dies_of(unit) {
             // If a block is a portion of a whole block, one of every `erase_portions` erases takes
@@ -64,7 +74,7 @@ impl<R: Recorder> FlashSink for Backend<R> {
         if unit.unit == 0
             && let Some(ecc) = &mut self.mechanisms.ecc
         {
-            ecc.first_written(unit.reclaim_unit, self.now);
+            ecc.written_at[unit.reclaim_unit.index()] = self.now;
         }
         if let Some(fill) = self.fills.filled(frontier, unit) {
             Self::program(self, fill);
@@ -76,13 +86,7 @@ impl<R: Recorder> FlashSink for Backend<R> {
         if let Some(ecc) = &mut self.mechanisms.ecc {
             ecc.erased(unit);
         }
-        self.recorder.journaled();
-        let (held, awaits) = (&mut self.held_erases, Awaits::FreedAt(freed_at));
-        if held.hold(&mut self.fills, frontier, (unit, false), awaits) {
-            self.recorder.held(self.geometry.ppas(unit));
-        } else {
-            self.erase_now(unit);
-        }
+        self.erase_after(frontier, unit, Awaits::FreedAt(freed_at));
     }
 
     fn hold(&mut self, frontier: FrontierId, unit: ReclaimUnitId, freed_at: u64) {
@@ -152,15 +156,9 @@ impl<R: Recorder> PlacementSink for Backend<R> {
     }
 
     fn erase_slc(&mut self, block: u32) {
-        self.recorder.journaled();
         let unit = self.front.block(block);
         debug_assert!(self.front.has_block(unit), "no block of the log");
         let awaits = Awaits::Fills(self.fills.outstanding().collect());
-        let frontier = self.front.frontier;
-        if self.held_erases.hold(&mut self.fills, frontier, (unit, false), awaits) {
-            self.recorder.held(self.front.ppas_of_erase(&self.geometry, unit));
-        } else {
-            self.erase_now(unit);
-        }
+        self.erase_after(self.front.frontier, unit, awaits);
     }
 }

@@ -18,7 +18,6 @@ saved! {
 /// Latest time of a restored drive: no simulation from there reaches the end of time.
 const LATEST: Nanos = Nanos(END.0 / 2);
 
-/// Flash operations that have not finished.
 #[derive(Debug, Default)]
 pub(crate) struct Unfinished {
     /// Programs that have started.

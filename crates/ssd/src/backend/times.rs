@@ -42,14 +42,14 @@ fn time_until_step(duration: Nanos, left: Nanos, step: Nanos) -> Nanos {
 impl Times {
     pub(crate) fn new(config: &DeviceConfig) -> Self {
         let (geometry, flash) = (&config.geometry, config.timing.clone());
-        let load = |bytes| flash.command + flash.transfer(bytes);
+        let load = |bytes| flash.command + flash.bus.time_for(bytes);
         let page = load(u64::from(geometry.slots_per_read_group * SLOT_BYTES));
         let mut times = Self {
             reads: std::array::from_fn(|page_type| flash.read_time(page_type as u32)),
             programs: std::array::from_fn(|page_type| flash.program_time(page_type as u32)),
             loads: [load(geometry.unit_bytes()); PROGRAM_TYPES],
             media: [Nanos::ZERO; MEDIA],
-            slot_transfer: flash.transfer(u64::from(SLOT_BYTES)),
+            slot_transfer: flash.bus.time_for(u64::from(SLOT_BYTES)),
             retry: config.sections.ecc.as_ref().map_or(Nanos::ZERO, |ecc| ecc.retry_time),
             flash,
         };
@@ -115,8 +115,7 @@ impl Times {
         cost.map(|cost| Suspension { after, cost })
     }
 
-    /// Returns the times of a read that starts at `now`, reaches the die at `begun`, and is
-    /// corrected.
+    /// Returns the times of a corrected read that starts at `now` and reaches the die at `begun`.
     #[inline]
     pub(crate) fn recorded_read(
         &self,

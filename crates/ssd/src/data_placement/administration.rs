@@ -1,5 +1,4 @@
-//! Administrative commands of the data placement interfaces. The commands take no time on the
-//! drive.
+//! Administrative commands of the data placement interfaces, which take no time on the drive.
 
 use writecliff_base::{Bytes, Nanos, SLOT_BYTES};
 use writecliff_ftl::FrontierId;
@@ -20,24 +19,12 @@ use crate::{Recorder, Ssd, Storage};
 macro_rules! accessors {
     ($($name:ident = $variant:ident($type:ty) of $kind:expr;)*) => {$(
         fn $name(&mut self) -> Answer<(&mut $type, &mut Vec<u16>)> {
-            let has = self.interface.name();
             match &mut self.interface {
                 Interface::$variant(interface) => Ok((interface, &mut self.route)),
-                _ => Err(Refusal::OtherInterface { has, wants: $kind.name() }),
+                _ => Err(Refusal::OtherInterface { has: self.name, wants: $kind.name() }),
             }
         }
     )*};
-}
-
-impl Interface {
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Nvme(_) => InterfaceKind::NvmeStreams.name(),
-            Self::Scsi(_) => InterfaceKind::ScsiStreams.name(),
-            Self::Fdp(_) => InterfaceKind::NvmeFdp.name(),
-        }
-    }
 }
 
 impl DataPlacement {
@@ -150,7 +137,7 @@ impl<R: Recorder> Storage<R> {
     }
 
     fn data_placement_status(&self, statistics: FdpStatistics) -> Option<DataPlacementStatus> {
-        let DataPlacement { interface, tally, .. } = &self.data_placement;
+        let DataPlacement { name, interface, tally, .. } = &self.data_placement;
         let (open_streams, limit, fdp) = match interface {
             Interface::None => return None,
             Interface::Nvme(nvme) => (nvme.resources.ids(), nvme.most(), None),
@@ -167,7 +154,7 @@ impl<R: Recorder> Storage<R> {
         };
         let by_number = tally.overflow_by_number.iter();
         Some(DataPlacementStatus {
-            interface: interface.name(),
+            interface: name,
             enabled: !matches!(interface, Interface::Nvme(nvme) if !nvme.enabled),
             open_streams,
             limit,
@@ -200,7 +187,7 @@ impl<R: Recorder> Administration<'_, R> {
 
 impl<R: Recorder> placement::DataPlacement for Administration<'_, R> {
     fn interface_name(&self) -> &'static str {
-        self.0.storage.data_placement.interface.name()
+        self.0.storage.data_placement.name
     }
 
     fn status(&mut self) -> Option<DataPlacementStatus> {

@@ -1,5 +1,4 @@
-//! Section `[data_placement]` of a device file: the interface that lets the host control data
-//! placement.
+//! Section `[data_placement]` of a device file: the interface for placement by the host.
 
 use writecliff_base::keys::{Choice, Count, Numbers, Section, Time};
 use writecliff_base::located::{Answer, Table};

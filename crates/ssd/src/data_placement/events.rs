@@ -1,5 +1,4 @@
-//! FDP events: See NVMe Base Specification 2.1, 5.1.12.1.31 (log page 23h), and the feature that
-//! enables the events (1Eh, 5.1.25.1.21).
+//! FDP events: NVMe Base 2.1, log page 23h (5.1.12.1.31) and feature 1Eh (5.1.25.1.21).
 //!
 //! Events caused by the host are logged immediately. Controller events are taken from the FTL when
 //! the log is read and at the end of a step, and have that time stamp. Event 1h, Reclaim Unit Time

@@ -116,12 +116,11 @@ impl Fdp {
             let about = format!("{count} placement identifiers; 1 to {most} can be given");
             return Err(Refusal::InvalidField(about));
         }
-        ids.iter().map(|&id| self.stream(id)).collect()
-    }
-
-    fn stream(&self, id: u16) -> Result<u16, Refusal> {
-        let entry = self.identifiers().find(|&(listed, _)| listed == id);
-        entry.map(|(_, stream)| stream).ok_or_else(|| self.unknown("identifier", id))
+        let stream = |&id: &u16| {
+            let entry = self.identifiers().find(|&(listed, _)| listed == id);
+            entry.map(|(_, stream)| stream).ok_or_else(|| self.unknown("identifier", id))
+        };
+        ids.iter().map(stream).collect()
     }
 
     fn unknown(&self, what: &str, number: u16) -> Refusal {

@@ -1,5 +1,4 @@
-//! Data placement interfaces, through which a host controls where its writes go: NVMe streams, SCSI
-//! streams, FDP.
+//! Interfaces through which a host controls where its writes go: NVMe and SCSI streams, FDP.
 //!
 //! A write carries the number that the host assigns to its stream: a stream identifier or a
 //! placement identifier. A table maps it to an FTL stream; only numbers that are not in the table
@@ -121,13 +120,14 @@ saved! { enum Interface { Nvme, Scsi, Fdp } }
 
 #[derive(Clone, Debug)]
 pub(crate) struct DataPlacement {
+    /// Name of the interface in device files; `none` without one.
+    pub(crate) name: &'static str,
     /// FTL stream of each host stream number.
     pub(crate) route: Vec<u16>,
     pub(crate) interface: Interface,
     pub(crate) tally: Tally,
     pub(crate) sizes: Sizes,
-    /// `true` if reclaim units may stay open only for a limited time; the first unit reaches its
-    /// limit at `deadline`.
+    /// `true` if the time that reclaim units stay open is limited; the first ends at `deadline`.
     pub(crate) is_limited: bool,
     pub(crate) deadline: Nanos,
 }
@@ -169,6 +169,7 @@ impl DataPlacement {
         };
         let is_limited = config.data_placement.as_ref().is_some_and(|p| p.time_limit.is_some());
         Self {
+            name: config.data_placement.as_ref().map_or("none", |p| p.interface.name()),
             route,
             interface,
             tally: Tally::default(),

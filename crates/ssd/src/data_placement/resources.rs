@@ -1,5 +1,4 @@
-//! Stream resources, which map the host's stream identifiers to FTL streams for both NVMe and SCSI
-//! streams.
+//! Stream resources, which map the host's identifiers (NVMe, SCSI) to FTL streams.
 //!
 //! A resource is an FTL stream with its open unit. When an identifier is released, the unit stays
 //! open, and the next identifier that gets the resource continues to fill the unit. Closing the

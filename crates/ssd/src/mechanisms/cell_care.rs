@@ -1,5 +1,4 @@
-//! Retention, read disturb and data refresh: section `[cell_care]` of a device file, which extends
-//! `[ecc]`.
+//! Retention, read disturb and data refresh: section `[cell_care]`, which extends `[ecc]`.
 //!
 //! * Data age faster at higher temperatures. The retention in `[ecc]` is measured in hours at
 //!   `reference_temperature`, and the Arrhenius equation converts an hour at `temperature` to such
@@ -19,7 +18,7 @@ use writecliff_base::{Nanos, ReclaimUnitId, counters, reject, saved, section};
 use writecliff_flash::acceleration::acceleration;
 use writecliff_ftl::FrontierId;
 
-use crate::mechanisms::{Checked, Described, Mechanism, MechanismSection, Steps};
+use crate::mechanisms::{Checked, Described, Mechanism, MechanismSection, steps};
 use crate::{DeviceConfig, Recorder, Ssd, Storage};
 
 /// Expected errors of the data on flash, and the number of refreshes.
@@ -53,7 +52,7 @@ pub struct CellCare {
     dies: usize,
     /// Number of reads since the last erase, by reclaim unit and die.
     reads: Vec<u32>,
-    next_refresh: Nanos,
+    pub(crate) next_refresh: Nanos,
     pub(crate) refreshed_units: u64,
 }
 
@@ -86,18 +85,6 @@ impl CellCare {
 
     pub(crate) fn erased(&mut self, unit: usize) {
         self.reads[unit * self.dies..][..self.dies].fill(0);
-    }
-
-    /// Returns the time of the next refresh if it is not after `until`.
-    pub fn due(&self, until: Nanos) -> Option<Nanos> {
-        (self.next_refresh <= until).then_some(self.next_refresh)
-    }
-
-    /// Prepares a refresh; called at its start.
-    pub fn begun(&mut self) {
-        if let Some(refresh) = self.config.refresh {
-            self.next_refresh += refresh.interval;
-        }
     }
 }
 
@@ -160,22 +147,21 @@ impl MechanismSection for CellCareConfig {
     }
 }
 
-/// Refresh of data, one reclaim unit per interval. The refresh state is in the mechanism of
-/// `[ecc]`.
+/// Refresh of data, one reclaim unit per interval. Its state is in the mechanism of `[ecc]`.
 pub(crate) struct Refreshing;
 
 saved! { Refreshing {} }
 
 impl Mechanism for Refreshing {
-    const STEPS: Steps = Steps { commands: true, ..Steps::NONE };
+    const STEPS: u8 = steps::COMMANDS;
 
     fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         config.sections.cell_care.and_then(|care| care.refresh).map(|_| Box::new(Self))
     }
 
     fn next_work<R: Recorder>(&self, drive: &Ssd<R>, until: Nanos) -> Option<Nanos> {
-        let ecc = drive.storage.backend.mechanisms.ecc.as_ref()?;
-        ecc.care.as_ref().and_then(|care| care.due(until))
+        let care = drive.storage.backend.mechanisms.ecc.as_ref()?.care.as_ref()?;
+        Some(care.next_refresh).filter(|&at| at <= until)
     }
 
     /// Relocates the reclaim unit with the most errors, if it has too many.

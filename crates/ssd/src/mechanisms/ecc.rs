@@ -18,7 +18,7 @@ use writecliff_flash::{FlashLocation, SLOT_BYTES};
 use writecliff_ftl::table::{UnitState, UnitTable};
 
 use crate::DeviceConfig;
-use crate::mechanisms::cell_care::{CellCare, CellCareCounters};
+use crate::mechanisms::cell_care::{CellCare, CellCareCounters, Refresh};
 use crate::mechanisms::{Checked, Described, MechanismSection};
 
 const SEED_LABEL: u64 = 0x0045_4343;
@@ -125,7 +125,7 @@ pub struct Ecc {
     salt: u64,
     /// Erase count of each reclaim unit, and the time of its first write since the last erase.
     erases: Vec<u32>,
-    written_at: Vec<Nanos>,
+    pub(crate) written_at: Vec<Nanos>,
     /// Minimum random draw that makes a retry unnecessary for any unit.
     worst: f64,
     /// `worst` is valid until this time, for units with up to this many erases.
@@ -153,8 +153,7 @@ impl Ecc {
         (errors.rate(wear, age) + care.config.read_disturb * reads * worn).min(0.5)
     }
 
-    /// Returns the probability that `codewords` codewords of one page cannot all be corrected after
-    /// `retries` retries.
+    /// Returns the probability that `retries` retries do not correct all codewords of a page.
     fn failure(&self, rate: f64, codewords: f64, retries: u32) -> f64 {
         debug_assert!((0.0..=0.5).contains(&rate), "not a bit error rate");
         let left = rate * self.config.retry_gain.powi(retries as i32);
@@ -205,8 +204,8 @@ impl Ecc {
         now: Nanos,
     ) -> Option<ReclaimUnitId> {
         let care = self.care.as_mut()?;
-        care.begun();
-        let limit = care.config.refresh?.rber;
+        let Refresh { rber: limit, interval } = care.config.refresh?;
+        care.next_refresh += interval;
         let most = |unit: ReclaimUnitId| self.expected(unit, now).1;
         let candidates = table.closed().chain(open.iter().copied());
         let holding = candidates.filter(|unit| table.valid[unit.index()] > 0);
@@ -292,7 +291,7 @@ impl Ecc {
             care: config.sections.cell_care.map(|section| {
                 CellCare::new(section, config.geometry.reclaim_units, config.geometry.dies)
             }),
-            stripe: config.geometry.stripes().map_or(1, |stripes| stripes.dies),
+            stripe: config.geometry.stripes.as_ref().map_or(1, |stripes| stripes.dies),
             counters: EccCounters::default(),
             config: section,
         }))
@@ -317,9 +316,5 @@ impl Ecc {
             self.worst_erases = self.erases[unit.index()];
             self.worst_until = Nanos::ZERO;
         }
-    }
-
-    pub(crate) fn first_written(&mut self, unit: ReclaimUnitId, now: Nanos) {
-        self.written_at[unit.index()] = now;
     }
 }

@@ -12,7 +12,7 @@ use writecliff_base::{Nanos, counters, saved, section};
 use writecliff_host_interface::Cause;
 
 use crate::mechanisms::{
-    Checked, Described, Mechanism, MechanismSection, Numbered, Resizing, Steps,
+    Checked, Described, Mechanism, MechanismSection, Numbered, Resizing, steps,
 };
 use crate::{DeviceConfig, Lane, Recorder, Ssd};
 
@@ -84,7 +84,7 @@ impl Endurance {
 }
 
 impl Mechanism for Endurance {
-    const STEPS: Steps = Steps { admission: true, ..Steps::NONE };
+    const STEPS: u8 = steps::ADMISSION;
 
     fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         Self::of(config)
@@ -108,7 +108,7 @@ impl Mechanism for Endurance {
         true
     }
 
-    fn powered_up(&mut self, _: &DeviceConfig) {
+    fn powered_up(&mut self) {
         self.wake_scheduled = false;
     }
 }

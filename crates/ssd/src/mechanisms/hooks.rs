@@ -4,7 +4,7 @@
 //! drive calls a hook of each of its mechanisms, in the order of the list in `mod.rs`. A mechanism
 //! implements the hooks that it needs. The calls are static: a hook that no mechanism in the list
 //! implements compiles to nothing. A drive skips the steps in which none of its mechanisms takes
-//! part ([`Steps`]).
+//! part ([`steps`]).
 //!
 //! A mechanism lists its state fields in `saved!`, which saves and restores them with the drive;
 //! its configuration is not part of a saved state.
@@ -56,51 +56,26 @@ pub(crate) struct Medium {
     pub program: Nanos,
 }
 
-/// Drive steps in which a mechanism takes part.
-#[derive(Clone, Copy, Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent facts that are tested on every command"
-)]
-pub(crate) struct Steps {
+/// Drive steps in which mechanisms take part, as bits.
+pub(crate) mod steps {
     /// Start of a command.
-    pub commands: bool,
+    pub(crate) const COMMANDS: u8 = 1;
     /// Reads, which may fail, wait or take firmware time.
-    pub reads: bool,
+    pub(crate) const READS: u8 = 2;
     /// Data placement, both with timing and in fast-forward.
-    pub writes: bool,
+    pub(crate) const WRITES: u8 = 4;
     /// Firmware time of a placed write.
-    pub mapping: bool,
+    pub(crate) const MAPPING: u8 = 8;
     /// Admission of writes to the buffer, which may have to wait.
-    pub admission: bool,
+    pub(crate) const ADMISSION: u8 = 16;
     /// End of a program.
-    pub programs: bool,
-}
-
-impl Steps {
-    /// No steps: for a mechanism that works independently of commands.
-    pub(crate) const NONE: Self = Self {
-        commands: false,
-        reads: false,
-        writes: false,
-        mapping: false,
-        admission: false,
-        programs: false,
-    };
-
-    pub(crate) fn add(&mut self, other: Self) {
-        self.commands |= other.commands;
-        self.reads |= other.reads;
-        self.writes |= other.writes;
-        self.mapping |= other.mapping;
-        self.admission |= other.admission;
-        self.programs |= other.programs;
-    }
+    pub(crate) const PROGRAMS: u8 = 32;
 }
 
 /// A mechanism of a drive. While a hook has the drive, the drive lacks the mechanism.
 pub(crate) trait Mechanism: Saved {
-    const STEPS: Steps;
+    /// Steps of the drive in which the mechanism takes part.
+    const STEPS: u8;
 
     /// Returns the mechanism for a new drive; `None` if the drive does not have it.
     fn of(config: &DeviceConfig) -> Option<Box<Self>>;
@@ -173,7 +148,7 @@ pub(crate) trait Mechanism: Saved {
     fn purged(&mut self) {}
 
     /// Called when the drive starts again after a power loss, which discards scheduled events.
-    fn powered_up(&mut self, _config: &DeviceConfig) {}
+    fn powered_up(&mut self) {}
 
     /// Returns the number of slots programmed in flash that the FTL does not allocate.
     fn own_slots<R: Recorder>(&self, _drive: &Ssd<R>) -> u64 {
@@ -204,8 +179,7 @@ pub(crate) trait Numbered {
 /// Calls a hook of each mechanism of the drive, which lacks the mechanism during the call.
 macro_rules! each {
     ($drive:ident, [$($name:ident),*], $mechanism:ident => $call:expr) => {{$(
-        // This check comes first because most drives have few mechanisms and `take` also writes to
-        // memory.
+        // This check comes first because most drives have few mechanisms and `take` writes memory.
         if $drive.mechanisms.$name.is_some()
             && let Some(mut $mechanism) = $drive.mechanisms.$name.take()
         {
@@ -217,8 +191,7 @@ macro_rules! each {
 
 pub(crate) use each;
 
-/// Declares [`Mechanisms`] from a line for each mechanism, and the macro `hook`, which calls a hook
-/// of each of a drive's mechanisms.
+/// Declares [`Mechanisms`] from a line for each, and `hook`, which calls a hook of each of them.
 macro_rules! mechanisms {
     (($dollar:tt) $($name:ident: $type:ty,)*) => {
         pub(crate) struct Mechanisms {
@@ -239,10 +212,8 @@ macro_rules! mechanisms {
                 Self { $($name: <$type>::of(config)),* }
             }
 
-            pub(crate) fn steps(&self) -> Steps {
-                let mut steps = Steps::default();
-                $(if self.$name.is_some() { steps.add(<$type>::STEPS); })*
-                steps
+            pub(crate) fn steps(&self) -> u8 {
+                0 $(| self.$name.as_ref().map_or(0, |_| <$type>::STEPS))*
             }
 
             /// Returns the number and timing of each medium that a mechanism owns.

@@ -1,5 +1,4 @@
-//! Faults on the data path, and end-to-end protection against these faults: section `[integrity]`
-//! of a device file.
+//! Faults on the data path, and end-to-end protection against them: section `[integrity]`.
 //!
 //! The state of the data is simulated, not their contents. Faults are numbered random draws for
 //! each slot that the host writes or reads; relocation by garbage collection introduces no faults.
@@ -27,7 +26,7 @@ use writecliff_flash::SLOT_BYTES;
 use writecliff_host_interface::Status;
 
 use crate::front::slot_overlap;
-use crate::mechanisms::{Access, Checked, Described, Mechanism, MechanismSection, Steps};
+use crate::mechanisms::{Access, Checked, Described, Mechanism, MechanismSection, steps};
 use crate::{DeviceConfig, Recorder, Ssd};
 
 const SEED_LABEL: u64 = 0x0046_4155_4c54;
@@ -199,7 +198,7 @@ impl Integrity {
 }
 
 impl Mechanism for Integrity {
-    const STEPS: Steps = Steps { reads: true, writes: true, ..Steps::NONE };
+    const STEPS: u8 = steps::READS | steps::WRITES;
 
     fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         config.sections.integrity.map(|section| {

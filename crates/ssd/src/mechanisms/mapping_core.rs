@@ -16,7 +16,7 @@ use writecliff_base::{Nanos, saved};
 use writecliff_host_interface::{Cause, Status};
 
 use crate::config::ControllerConfig;
-use crate::mechanisms::{Access, MappedSlots, Mechanism, MechanismSection, Numbered, Steps};
+use crate::mechanisms::{Access, MappedSlots, Mechanism, MechanismSection, Numbered, steps};
 use crate::{DeviceConfig, Lane, Recorder, Ssd};
 
 /// Maximum number of reads, and of their slots, that may wait for the core.
@@ -49,7 +49,7 @@ impl MappingCore {
 }
 
 impl Mechanism for MappingCore {
-    const STEPS: Steps = Steps { reads: true, mapping: true, admission: true, ..Steps::NONE };
+    const STEPS: u8 = steps::READS | steps::MAPPING | steps::ADMISSION;
 
     fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let c = &config.controller;
@@ -110,7 +110,7 @@ impl Mechanism for MappingCore {
         true
     }
 
-    fn powered_up(&mut self, _: &DeviceConfig) {
+    fn powered_up(&mut self) {
         (self.done_at, self.read_time, self.placed_at) = (Nanos::ZERO, Nanos::ZERO, Nanos::ZERO);
         self.wake_scheduled = false;
     }

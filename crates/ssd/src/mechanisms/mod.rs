@@ -1,5 +1,4 @@
-//! Mechanisms of a drive, with a directory or file for each, and the device file sections that
-//! describe them.
+//! Mechanisms of a drive, one per directory or file, and their device file sections.
 
 use writecliff_base::keys::{Section, SectionKeys};
 use writecliff_base::located::{Answer, Change, Table};
@@ -13,7 +12,7 @@ use crate::{DeviceConfig, Recorder, Ssd};
 
 pub(crate) use crate::device_file::scaled::Resizing;
 pub(crate) use hooks::each;
-pub(crate) use hooks::{Access, MappedSlots, Mechanism, Medium, Numbered, Steps};
+pub(crate) use hooks::{Access, MappedSlots, Mechanism, Medium, Numbered, steps};
 
 #[macro_use]
 mod hooks;

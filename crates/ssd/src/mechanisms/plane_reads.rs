@@ -1,5 +1,4 @@
-//! Planes that read independently: the planes of a die can serve host reads of different pages at
-//! the same time.
+//! Independent planes: the planes of a die serve host reads of different pages at once.
 //!
 //! A host read of a page occupies its plane from the command until its data have been transferred.
 //! Other work occupies the whole die: it starts when no plane is reading, and later reads wait. For
@@ -23,16 +22,6 @@ pub(crate) struct Planes {
     sensing: Vec<Option<FlashOperation>>,
 }
 
-/// Data of a host read on a plane.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PlaneData {
-    pub die: u16,
-    /// The recorder's number for reads on the plane.
-    pub read: u16,
-    pub data: HostData,
-}
-
-/// Returns the mark of a host read of a plane.
 pub(crate) fn plane_mark(plane: u32) -> u16 {
     debug_assert!((plane as usize) < PLANES_MAX, "the mark cannot hold the plane");
     SENSE_PLANE | (plane as u16) << PLANE_SHIFT
@@ -80,14 +69,11 @@ impl Planes {
     /// Returns `None` if a read takes all planes.
     pub(crate) fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let dies = config.geometry.dies as usize;
-        config
-            .timing
-            .independent_plane_reads
-            .then(|| Box::new(Self { busy: vec![0; dies], sensing: vec![None; dies * PLANES_MAX] }))
+        let new = || Box::new(Self { busy: vec![0; dies], sensing: vec![None; dies * PLANES_MAX] });
+        config.timing.independent_plane_reads.then(new)
     }
 
-    /// Starts a read on one plane of a free die, whose command reached the die at `begun`, and the
-    /// waiting reads for the die's other planes.
+    /// Starts a read whose command reached a free die at `begun`, and reads of its other planes.
     pub(crate) fn start_first<R: Recorder>(
         &mut self,
         backend: &mut Backend<R>,
@@ -112,19 +98,19 @@ impl Planes {
             let mut waiting = queues.reads.iter().map_while(|&operation| plane_of(operation));
             let Some(place) = waiting.position(|plane| busy >> plane & 1 == 0) else { return };
             let operation = queues.reads.remove(place);
-            queues.begin_read();
+            queues.reads_in_a_row += 1;
             let begun = backend.take_channel(die, backend.times.flash.command);
             self.start_plane(backend, die, operation, begun);
         }
     }
 
-    /// Handles the end of tR on a plane, or of its data transfer. Returns the die and, after tR,
-    /// the data of the host read.
+    /// Handles the end of tR on a plane, or of its transfer. Returns the die and, after tR,
+    /// the recorder's number of the host read and its data.
     pub(crate) fn done<R: Recorder>(
         &mut self,
         backend: &mut Backend<R>,
         reader: u16,
-    ) -> (usize, Option<PlaneData>) {
+    ) -> (usize, Option<(u16, HostData)>) {
         let die = usize::from(reader) / PLANES_MAX;
         let plane = 1 << (usize::from(reader) % PLANES_MAX);
         debug_assert!(self.busy[die] & plane > 0, "a plane that was not busy is done");
@@ -147,7 +133,7 @@ impl Planes {
         backend.recorder.read_transferred(read, at - transfer, at);
         backend.queue.push(Lane::DieShort, at, SsdEvent::PlaneDone { reader });
         let data = HostData { command, slots: u32::from(slots), at };
-        (die, Some(PlaneData { die: die as u16, read, data }))
+        (die, Some((read, data)))
     }
 
     pub(crate) fn cleared(&mut self) {

@@ -15,7 +15,7 @@ use writecliff_base::{Bytes, Lpn, SLOT_BYTES, counters, counts, saved, section};
 use writecliff_flash::FlashLocation;
 use writecliff_host_interface::{Cause, Status};
 
-use crate::mechanisms::{Access, Checked, Described, Mechanism, MechanismSection, Numbered, Steps};
+use crate::mechanisms::{Access, Checked, Described, Mechanism, MechanismSection, Numbered, steps};
 use crate::{DeviceConfig, FlashOperation, Recorder, Ssd};
 
 const WINDOW_MAX: Bytes = Bytes(16 << 20);
@@ -60,7 +60,6 @@ counters! { |c: ReadAheadCounts|
         "bytes read ahead and dropped before the host read them (`[read_ahead]`)";
 }
 
-/// Stream of sequential reads.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Stream {
     /// Byte address of the read that would continue the stream.
@@ -117,17 +116,12 @@ impl ReadAhead {
     fn is_possible(&mut self) -> bool {
         let has = |token: u16| matches!(self.fetches.get(usize::from(token)), Some(Some(_)));
         let within = u64::from(self.user_slots);
+        let (mut streams, mut fetches) = (self.streams.iter(), self.fetches.iter().flatten());
         self.streams.len() <= self.config.streams as usize
-            && self
-                .streams
-                .iter()
+            && streams
                 .all(|stream| u64::from(stream.end) <= within && stream.next <= within * SLOT_BYTES)
             && self.held.iter().all(|(&lpn, slot)| lpn < self.user_slots && slot.is_none_or(has))
-            && self
-                .fetches
-                .iter()
-                .flatten()
-                .all(|fetch| u64::from(fetch.first) + u64::from(fetch.slots) <= within)
+            && fetches.all(|fetch| u64::from(fetch.first) + u64::from(fetch.slots) <= within)
     }
 
     /// Frees a slot that the host has not read.
@@ -268,7 +262,7 @@ impl ReadAhead {
 }
 
 impl Mechanism for ReadAhead {
-    const STEPS: Steps = Steps { reads: true, writes: true, ..Steps::NONE };
+    const STEPS: u8 = steps::READS | steps::WRITES;
 
     fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let section = config.sections.read_ahead?;
@@ -331,7 +325,7 @@ impl Mechanism for ReadAhead {
         self.streams.clear();
     }
 
-    fn powered_up(&mut self, _: &DeviceConfig) {
+    fn powered_up(&mut self) {
         self.purged();
         self.fetches.clear();
     }

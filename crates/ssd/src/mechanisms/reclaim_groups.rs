@@ -1,5 +1,4 @@
-//! Reclaim groups, which divide the dies. The placement identifier selects the group that stores
-//! the data.
+//! Reclaim groups, which divide the dies. The placement identifier selects the group.
 
 use writecliff_base::located::{Answer, Table};
 use writecliff_base::reject;
@@ -24,8 +23,7 @@ pub(crate) fn place<S: PlacementSink>(write: Write<'_>, ftl: &mut Ftl, sink: &mu
 
 const KEY: &str = "reclaim_groups";
 
-/// Returns the geometry with the drive's reclaim groups. The FTL has a stream for each reclaim unit
-/// handle of each group.
+/// Returns the geometry with reclaim groups. The FTL has a stream for each handle of each group.
 ///
 /// # Errors
 /// Returns an error if the groups do not divide the dies, or if the division of spare space is

@@ -43,8 +43,7 @@ section! {
     }
 }
 
-/// Reads the section; also returns the geometry with addresses for all pieces of data that the
-/// flash may hold.
+/// Reads the section; also returns the geometry with addresses for all pieces of data.
 ///
 /// # Errors
 /// Returns an error at a key that is missing or invalid for this flash.

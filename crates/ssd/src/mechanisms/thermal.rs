@@ -16,7 +16,7 @@ use writecliff_base::{Nanos, counters, reject, saved, section};
 use crate::device_file::scaled::change;
 use crate::mechanisms::power::Energy;
 use crate::mechanisms::{
-    Checked, Described, Mechanism, MechanismSection, Numbered, Resizing, Steps,
+    Checked, Described, Mechanism, MechanismSection, Numbered, Resizing, steps,
 };
 use crate::{DeviceConfig, Lane, Recorder, Ssd};
 
@@ -230,7 +230,7 @@ impl Thermal {
 }
 
 impl Mechanism for Thermal {
-    const STEPS: Steps = Steps { commands: true, ..Steps::NONE };
+    const STEPS: u8 = steps::COMMANDS;
 
     fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         config.sections.thermal.clone().map(|section| Box::new(Self::new(section)))
@@ -253,7 +253,7 @@ impl Mechanism for Thermal {
         false
     }
 
-    fn powered_up(&mut self, _: &DeviceConfig) {
+    fn powered_up(&mut self) {
         self.scheduled = false;
     }
 }

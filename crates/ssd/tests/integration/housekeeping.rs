@@ -47,8 +47,8 @@ fn a_read_waits_for_media_work_that_began_in_the_silence() {
         // The schedule depends only on the device file and the seed.
         let mut schedule = Housekeeping::of(ssd.config()).unwrap();
         let next = schedule.next_media(Nanos::from_secs(100)).unwrap();
-        let ends = next.at + Nanos::from_micros(2_000);
-        read_at(&mut ssd, next.die, ends + Nanos(after) - Nanos(CONTROLLER + before))
+        let ends = next.1 + Nanos::from_micros(2_000);
+        read_at(&mut ssd, next.0, ends + Nanos(after) - Nanos(CONTROLLER + before))
     };
     assert_eq!(reaches_die_at_end(0, 0), READ, "ready at t");
     assert_eq!(reaches_die_at_end(1, 0), READ + 1, "blocked at t - 1");
@@ -66,7 +66,7 @@ fn media_work_is_suspended_only_where_that_is_allowed() {
         let mut ssd = settled_with(&changes);
         let mut schedule = Housekeeping::of(ssd.config()).unwrap();
         let next = schedule.next_media(Nanos::from_secs(7)).unwrap();
-        read_at(&mut ssd, next.die, next.at + Nanos::from_micros(1_000) - Nanos(CONTROLLER))
+        read_at(&mut ssd, next.0, next.1 + Nanos::from_micros(1_000) - Nanos(CONTROLLER))
     };
     assert_eq!(half_way("media_suspendable = true"), READ + 20_000);
     assert_eq!(half_way(""), READ + 20_000);

@@ -182,7 +182,7 @@ fn a_large_drive_reads_its_map_in_the_time_that_its_flash_takes() {
         let read = |pages: u64, bytes: u64| {
             let (geometry, timing) = (&config.geometry, &config.timing);
             let sense = timing.read.iter().map(|read| read.0).sum::<u64>() / 3;
-            let transfer = (timing.command + timing.transfer(bytes)).0;
+            let transfer = (timing.command + timing.bus.time_for(bytes)).0;
             let by_dies = pages.div_ceil(u64::from(geometry.dies)) * (sense + transfer);
             let channels = u64::from(geometry.shape.channels);
             Nanos(by_dies.max(sense + pages.div_ceil(channels) * transfer))

@@ -1,5 +1,4 @@
-//! Flash operations for parity across dies: programs of parity, and reads of stripes to rebuild
-//! data.
+//! Flash operations for parity across dies: programs of parity, and reads to rebuild data.
 
 use writecliff_flash::FlashLocation;
 use writecliff_ftl::ProgramUnit;
@@ -30,7 +29,7 @@ impl DieParity {
         location: &FlashLocation,
         slots: u32,
     ) -> bool {
-        let Some(stripes) = backend.geometry.stripes() else { return false };
+        let Some(stripes) = &backend.geometry.stripes else { return false };
         let mut may = true;
         for die in stripes.others(location.die) {
             let (_, fails) = backend.sense(&FlashLocation { die, ..*location }, slots);
@@ -46,8 +45,11 @@ impl DieParity {
         die: u32,
         operation: FlashOperation,
     ) -> u32 {
-        let stripes = backend.geometry.stripes();
-        if stripes.is_none_or(|stripes| stripes.others(die).any(|other| self.is_lost(other))) {
+        let stripes = &backend.geometry.stripes;
+        if stripes
+            .as_ref()
+            .is_none_or(|stripes| stripes.others(die).any(|other| self.is_lost(other)))
+        {
             return 0;
         }
         read_others(backend, die, operation)
@@ -128,7 +130,7 @@ impl DieParity {
         unit: &ProgramUnit,
     ) {
         let geometry = &backend.geometry;
-        let Some(stripes) = geometry.stripes() else { return };
+        let Some(stripes) = &geometry.stripes else { return };
         let (row, place) = geometry.row_and_place(unit.unit);
         let Some(die) = stripes.parity_behind(row, place, self.lost) else { return };
         self.counts.programs += 1;
@@ -149,7 +151,7 @@ pub(crate) fn sensed<R: Recorder>(backend: &mut Backend<R>, die: usize, read: Fl
 
 /// Reads all other dies of the stripe of `die` and returns their number.
 fn read_others<R: Recorder>(backend: &mut Backend<R>, die: u32, operation: FlashOperation) -> u32 {
-    let Some(stripes) = backend.geometry.stripes() else { return 0 };
+    let Some(stripes) = &backend.geometry.stripes else { return 0 };
     let mut reads = 0;
     for other in stripes.others(die) {
         if let FlashOperation::Read { purpose: ReadFor::Host { .. }, .. } = operation {

@@ -12,7 +12,7 @@ use writecliff_base::keys::{Count, PositiveTime};
 use writecliff_base::located::{Change, Table};
 use writecliff_base::{Nanos, ReclaimUnitId, SLOT_BYTES, counters, counts, saved, section};
 
-use crate::mechanisms::{Checked, Described, Mechanism, MechanismSection, Resizing, Steps};
+use crate::mechanisms::{Checked, Described, Mechanism, MechanismSection, Resizing, steps};
 use crate::{DeviceConfig, Recorder, Ssd, Storage};
 
 counts! {
@@ -35,16 +35,14 @@ pub struct DieParityCounters {
     pub parity_slots: u64,
 }
 
-const SLOT: u64 = SLOT_BYTES;
-
 counters! { |c: DieParityCounters|
-    Integer "parity_write_bytes" Bytes: c.parity_slots * SLOT,
+    Integer "parity_write_bytes" Bytes: c.parity_slots * SLOT_BYTES,
         "portion of `nand_write_bytes` that is parity across dies (`[die_parity]`)";
     Integer "rebuilt_reads" Count: c.counts.rebuilt,
         "host reads rebuilt from the other dies of the stripe (`[die_parity]`)";
     Integer "unrecovered_reads" Count: c.counts.unrecovered,
         "host reads whose data neither a retry nor parity recovers (`[die_parity]`)";
-    Integer "die_relocated_bytes" Bytes: c.counts.relocated * SLOT,
+    Integer "die_relocated_bytes" Bytes: c.counts.relocated * SLOT_BYTES,
         "portion of `gc_moved_bytes` relocated from a lost die (`[die_parity]`)";
 }
 
@@ -128,7 +126,7 @@ pub(crate) struct Relocation;
 saved! { Relocation {} }
 
 impl Mechanism for Relocation {
-    const STEPS: Steps = Steps { commands: true, ..Steps::NONE };
+    const STEPS: u8 = steps::COMMANDS;
 
     fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         config.sections.die_parity.map(|_| Box::new(Self))

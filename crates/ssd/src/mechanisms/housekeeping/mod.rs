@@ -17,7 +17,7 @@
 use writecliff_base::random::nth;
 use writecliff_base::{Nanos, Prng, counters, counts, saved};
 
-use crate::mechanisms::{Mechanism, Numbered, Steps};
+use crate::mechanisms::{Mechanism, Numbered, steps};
 use crate::{DeviceConfig, FlashOperation, Lane, Recorder, Ssd};
 
 mod patrol;
@@ -45,15 +45,6 @@ counts! {
 counters! { |c: HousekeepingCounters|
     Integer "checkpoints" Count of_any_size: c.checkpoints,
         "checkpoints of the mapping (`[housekeeping]`)";
-}
-
-/// A media operation: its die and start time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MediaOperation {
-    /// Die occupied by the operation.
-    pub die: u32,
-    /// Start time of the operation.
-    pub at: Nanos,
 }
 
 /// Number of bytes to program until work is due.
@@ -129,23 +120,23 @@ impl Housekeeping {
         }))
     }
 
-    /// Returns media operation number `n`, which starts at a random time in interval `n`.
-    fn media_operation(&self, work: MediaWork, n: u64) -> MediaOperation {
+    /// Returns the die and the start, at a random time in interval `n`, of media operation `n`.
+    fn media_operation(&self, work: MediaWork, n: u64) -> (u32, Nanos) {
         let draw = nth(self.salts[0], n);
         let share = |of: u64, draw: u64| ((u128::from(of) * u128::from(draw as u32)) >> 32) as u64;
         let at = Nanos(n * work.interval.0 + share(work.interval.0, draw >> 32));
-        MediaOperation { die: share(u64::from(self.dies), draw) as u32, at }
+        (share(u64::from(self.dies), draw) as u32, at)
     }
 
-    /// Returns the next media operation that has not finished at `now`; it may have started.
-    pub fn next_media(&mut self, now: Nanos) -> Option<MediaOperation> {
+    /// Returns the die and the start of the next media operation that has not ended at `now`.
+    pub fn next_media(&mut self, now: Nanos) -> Option<(u32, Nanos)> {
         let work = self.media?;
         // All operations up to this number have finished.
         let over = now.saturating_sub(work.time).0 / work.interval.0;
         self.next_media = self.next_media.max(over);
         loop {
             let operation = self.media_operation(work, self.next_media);
-            if operation.at + work.time > now {
+            if operation.1 + work.time > now {
                 return Some(operation);
             }
             self.next_media += 1;
@@ -158,18 +149,17 @@ impl Housekeeping {
     fn schedule_media<R: Recorder>(&mut self, drive: &mut Ssd<R>) {
         let now = drive.storage.backend.now;
         let Some(work) = self.media else { return };
-        while let Some(next) = self.next_media(now) {
-            if next.at > now {
+        while let Some((die, at)) = self.next_media(now) {
+            if at > now {
                 self.media_scheduled = true;
-                drive.storage.backend.queue.push(Lane::DieLong, next.at, Self::event(0));
+                drive.storage.backend.queue.push(Lane::DieLong, at, Self::event(0));
                 return;
             }
             self.next_media += 1;
             self.counters.media_operations += 1;
-            debug_assert!(next.die < self.dies, "no die of the drive");
-            let rest = next.at + work.time - now;
-            let upkeep = FlashOperation::upkeep(rest, work.suspendable);
-            drive.storage.backend.work(next.die as usize, upkeep);
+            debug_assert!(die < self.dies, "no die of the drive");
+            let upkeep = FlashOperation::upkeep(at + work.time - now, work.suspendable);
+            drive.storage.backend.work(die as usize, upkeep);
         }
     }
 }
@@ -181,7 +171,7 @@ fn stall_firmware<R: Recorder>(drive: &mut Ssd<R>, at: Nanos, time: Nanos) {
 }
 
 impl Mechanism for Housekeeping {
-    const STEPS: Steps = Steps { commands: true, programs: true, ..Steps::NONE };
+    const STEPS: u8 = steps::COMMANDS | steps::PROGRAMS;
 
     fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         Self::of(config)
@@ -245,7 +235,7 @@ impl Mechanism for Housekeeping {
         false
     }
 
-    fn powered_up(&mut self, _: &DeviceConfig) {
+    fn powered_up(&mut self) {
         self.media_scheduled = false;
     }
 }

@@ -7,7 +7,7 @@ use super::pages::Pages;
 use super::{Found, LoadId, MappingCache, MappingCacheCounts, PageLoad, Traffic};
 use crate::die::{medium_of, program_medium, sense_medium};
 use crate::fill::NO_FILL;
-use crate::mechanisms::{Access, Mechanism, Medium, Numbered, Steps};
+use crate::mechanisms::{Access, Mechanism, Medium, Numbered, steps};
 use crate::{DeviceConfig, FillId, FlashOperation, Lane, Recorder, Ssd};
 
 impl MappingCache {
@@ -69,7 +69,7 @@ impl MappingCache {
 }
 
 impl Mechanism for MappingCache {
-    const STEPS: Steps = Steps { reads: true, writes: true, ..Steps::NONE };
+    const STEPS: u8 = steps::READS | steps::WRITES;
 
     fn of(config: &DeviceConfig) -> Option<Box<Self>> {
         let section = config.sections.mapping_cache?;
@@ -149,14 +149,13 @@ impl Mechanism for MappingCache {
         false
     }
 
-    /// Empties the table after a purge of all data.
     fn purged(&mut self) {
         self.leaving.clear();
         self.pages.purged();
     }
 
     /// Empties the cache after a power cut; the table on flash is then complete again.
-    fn powered_up(&mut self, _: &DeviceConfig) {
+    fn powered_up(&mut self) {
         self.loads.clear();
         self.leaving.clear();
         self.pages.power_up();

@@ -5,8 +5,7 @@
 //! that page first. A changed page is written back when it leaves the cache. A host memory buffer
 //! (NVMe) holds further recently used pages, which are read over the link.
 //!
-//! The cache does not affect the mapping itself, which is in the FTL. The translation pages have
-//! separate flash, like the SLC cache.
+//! The mapping itself is in the FTL. Translation pages have separate flash, like the SLC cache.
 
 mod commands;
 mod pages;

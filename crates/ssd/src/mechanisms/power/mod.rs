@@ -71,30 +71,19 @@ impl Energy {
     }
 
     /// Returns the energy that a drive has consumed until `time`, which must be close to the
-    /// current time. Operations in progress count in full. The result is `None` if the device file
-    /// has no power section.
+    /// current time. Operations in progress count in full. `None` without section `[power]`.
     pub(crate) fn taken<R: Recorder>(drive: &Ssd<R>, time: Nanos) -> Option<Self> {
         let config = drive.config.sections.power.as_ref()?;
+        let busy = &drive.storage.backend.busy;
         let (active, link) = (drive.active.until(time), drive.commands.frontend.link_busy());
-        Some(Self::of(config, &drive.storage.backend.busy, active, link, time))
-    }
-
-    /// Returns the energy consumed from new until `time`.
-    pub fn of(
-        config: &PowerConfig,
-        busy: &BusyTimes,
-        active: Nanos,
-        link: Nanos,
-        time: Nanos,
-    ) -> Self {
         let joules = |watts: f64, nanos: u64| watts * Nanos(nanos).as_secs_f64();
-        Self {
+        Some(Self {
             controller: joules(config.idle, time.0) + joules(config.active, active.0),
             flash: joules(config.read, busy.read)
                 + joules(config.program, busy.program)
                 + joules(config.erase, busy.erase),
             transfer: joules(config.transfer, busy.transfer) + joules(config.link, link.0),
-        }
+        })
     }
 }
 

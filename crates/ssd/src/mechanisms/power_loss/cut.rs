@@ -68,7 +68,7 @@ impl PowerCut {
         storage.data_placement.reset_streams();
         storage.note_units();
         drive.commands.power_up(now);
-        hook!(drive, m => m.powered_up(&drive.config));
+        hook!(drive, m => m.powered_up());
         drive.idle.restart(now);
         drive.buffer.power_up(&drive.config);
         drive.buffer.resynchronise(drive.storage.filled());

@@ -99,15 +99,11 @@ impl DeviceConfig {
 
     /// Returns the reason why power cuts of such drives are not modelled; `None` if they are.
     pub fn refuses_power_cut(&self) -> Option<&'static str> {
-        if self.controller.power_loss_protection {
-            return None;
-        }
-        if self.ftl.reduction.is_some() {
-            return Some("power cuts of drives with data reduction require power-loss protection");
-        }
-        let has_bad_blocks = self.ftl.bad_blocks.is_some();
-        has_bad_blocks
-            .then_some("power cuts of drives with bad blocks require power-loss protection")
+        let (reduction, bad_blocks) = (&self.ftl.reduction, &self.ftl.bad_blocks);
+        let reduced = "power cuts of drives with data reduction require power-loss protection";
+        let bad = "power cuts of drives with bad blocks require power-loss protection";
+        let reason = reduction.as_ref().map(|_| reduced).or(bad_blocks.as_ref().map(|_| bad));
+        reason.filter(|_| !self.controller.power_loss_protection)
     }
 }
 
@@ -181,7 +177,7 @@ fn read_time(config: &DeviceConfig, groups: u64, bytes: u64) -> Nanos {
     let (geometry, timing) = (&config.geometry, &config.timing);
     let types = timing.read.len() as u64;
     let sense = timing.read.iter().map(|read| read.0).sum::<u64>() / types;
-    let transfer = (timing.command + timing.transfer(bytes)).0;
+    let transfer = (timing.command + timing.bus.time_for(bytes)).0;
     let per_die = groups.div_ceil(u64::from(geometry.dies));
     let per_channel = groups.div_ceil(u64::from(geometry.shape.channels));
     let by_dies = per_die * (sense + transfer);

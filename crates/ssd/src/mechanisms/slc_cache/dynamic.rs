@@ -1,5 +1,4 @@
-//! Dynamic SLC cache, which uses free flash of the drive with one bit per cell and returns this
-//! flash as the drive fills.
+//! Dynamic SLC cache: free flash with one bit per cell, returned as the drive fills.
 
 use writecliff_ftl::Ftl;
 
@@ -17,14 +16,12 @@ pub(crate) struct Borrowed {
 
 impl Borrowed {
     /// Returns the number of slots that the cache may currently hold, at most `most`.
-    pub(crate) fn limit(self, ftl: &Ftl, most: usize) -> usize {
+    fn limit(self, ftl: &Ftl, most: usize) -> usize {
         let user = u64::from(ftl.user_slots());
         let free = user.saturating_sub(ftl.mapped_slots());
         ((free / self.bits) as usize).clamp(self.least.min(most), most)
     }
-}
 
-impl SlcCache {
     /// Implements `SlcCache::admit` for a dynamic cache. The cache returns flash as the main flash
     /// needs it: writes that bypass a full cache also take space from the cache.
     ///
@@ -32,20 +29,24 @@ impl SlcCache {
     /// would alternate with the host's data in every page, and each page of a sequential read would
     /// hold only some of the requested data.
     #[cold]
-    pub(super) fn admit_dynamic<S: PlacementSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
-        let Some(borrowed) = self.borrowed else { return true };
-        let mut room = borrowed.limit(ftl, self.capacity);
-        if self.entries.len() < room {
+    pub(super) fn admit<S: PlacementSink>(
+        self,
+        log: &mut SlcCache,
+        ftl: &mut Ftl,
+        sink: &mut S,
+    ) -> bool {
+        let mut room = self.limit(ftl, log.capacity);
+        if log.entries.len() < room {
             return true;
         }
         // A bypassed cache stays full until it exceeds its limit by a program unit.
         let unit = ftl.geometry().slots_per_program_unit as usize;
-        let is_due = !self.bypass || self.entries.len() >= room + unit.min(room);
-        let keeps = usize::from(self.bypass);
-        while is_due && self.entries.len() + 1 > room + keeps && self.fold(ftl, sink) {
-            self.drop_dead();
-            room = borrowed.limit(ftl, self.capacity);
+        let is_due = !log.bypass || log.entries.len() >= room + unit.min(room);
+        let keeps = usize::from(log.bypass);
+        while is_due && log.entries.len() + 1 > room + keeps && log.fold(ftl, sink) {
+            log.drop_dead();
+            room = self.limit(ftl, log.capacity);
         }
-        !self.bypass && room > 0
+        !log.bypass && room > 0
     }
 }

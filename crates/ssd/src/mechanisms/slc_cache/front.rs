@@ -67,10 +67,6 @@ impl SlcCache {
         (self.erased_to - self.ring()) / self.block_slots
     }
 
-    pub(crate) fn folded_slots(&self) -> u64 {
-        self.counters.folds
-    }
-
     pub(crate) fn host_bytes(&self, of_ftl: u64) -> u64 {
         of_ftl - self.counters.folds * super::SLOT + self.host_bytes
     }

@@ -1,5 +1,4 @@
-//! SLC cache, which is flash with one bit per cell that receives host writes first: section
-//! `[slc_cache]` of a device file.
+//! SLC cache: flash with one bit per cell that receives host writes first (`[slc_cache]`).
 //!
 //! The cache is a log in front of the FTL, in flash that the FTL does not manage. Host data are
 //! appended at the head of the log at SLC speed. While the host is idle, the oldest data are
@@ -116,10 +115,9 @@ pub struct SlcCache {
     /// Streams that have bypassed the cache since a flush closed their units.
     pub(crate) direct: u128,
     host_bytes: u64,
-    /// Number of reclaim units freed before the unit being filled held data. See
-    /// `ProgramUnit::since`.
+    /// Reclaim units freed before the unit being filled held data; see `ProgramUnit::since`.
     since: u64,
-    counters: SlcCounters,
+    pub(crate) counters: SlcCounters,
 }
 
 saved! {
@@ -213,8 +211,8 @@ impl SlcCache {
     /// Returns `true` if the next slot goes to the log; folds data to make room for the slot.
     fn admit<S: PlacementSink>(&mut self, ftl: &mut Ftl, sink: &mut S) -> bool {
         self.drop_dead();
-        if self.borrowed.is_some() {
-            return self.admit_dynamic(ftl, sink);
+        if let Some(borrowed) = self.borrowed {
+            return borrowed.admit(self, ftl, sink);
         }
         if self.entries.len() >= self.capacity {
             if self.bypass {

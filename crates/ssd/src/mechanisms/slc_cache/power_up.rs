@@ -86,12 +86,12 @@ impl SlcCache {
             let is_logged = ftl.lookup(Lpn(lpn)).is_none();
             ensure!(is_logged, "page {lpn} is in the log and in the main flash");
         }
-        if self.head() > self.erased_to || self.erased_to > self.tail + self.ring() {
-            let (tail, head, erased_to) = (self.tail, self.head(), self.erased_to);
-            return Err(format!(
-                "the log is at {tail} to {head}, but blocks are erased up to {erased_to}"
-            ));
-        }
+        let (tail, head, erased_to) = (self.tail, self.head(), self.erased_to);
+        let is_erased = head <= erased_to && erased_to <= tail + self.ring();
+        ensure!(
+            is_erased,
+            "the log is at {tail} to {head}, but blocks are erased up to {erased_to}"
+        );
         Ok(())
     }
 }
