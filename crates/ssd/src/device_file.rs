@@ -100,12 +100,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DeviceConfig> {
     let mut drive = Described { root: &root, geometry, controller: &controller, user_capacity };
     let sections = Sections::read(&mut drive)?;
     let geometry = drive.geometry;
-    ftl.check(&geometry).map_err(|e| {
-        let table = if e.key == "user_capacity" { &root } else { &ftl_table };
-        let raw = geometry.raw_bytes();
-        let hint = format!("the flash holds {raw} in {} reclaim units", geometry.reclaim_units);
-        table.error(e.key, e.to_string(), Some(hint))
-    })?;
+    check_together(&root, &ftl_table, &geometry, &ftl)?;
     let indirection_slots = indirection_units::slots(
         &ftl_table,
         indirection_unit,
@@ -157,6 +152,20 @@ fn reduced(root: &Table<'_>, geometry: Geometry, ftl: &mut FtlConfig) -> Answer<
     table.finish()?;
     ftl.reduction = Some(config);
     Ok(addressed)
+}
+
+fn check_together(
+    root: &Table<'_>,
+    ftl_table: &Table<'_>,
+    geometry: &Geometry,
+    ftl: &FtlConfig,
+) -> Answer<()> {
+    ftl.check(geometry).map_err(|e| {
+        let table = if e.key == "user_capacity" { root } else { ftl_table };
+        let raw = geometry.raw_bytes();
+        let hint = format!("the flash holds {raw} in {} reclaim units", geometry.reclaim_units);
+        table.error(e.key, e.to_string(), Some(hint))
+    })
 }
 
 /// Checks that the buffer can hold the open units of all streams, and mechanisms' units.
