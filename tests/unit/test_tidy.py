@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[2]
 FILE_LINES = 800
 FUNCTION_LINES = 70
 COLUMNS = 100
+TYPE_FILES = 3  # Maximum number of files with methods of one type.
 FRAGMENTS = 40  # Maximum number of modules that only one module in their package imports.
 BINARY = (".gz", ".png", ".parquet", ".profdata")
 THIS = str(Path(__file__).relative_to(ROOT))
@@ -80,6 +81,43 @@ def test_a_usual_file_is_one_idea(files: list[str], folder: str) -> None:
     sources = [name for name in files if folder in name]
     median = statistics.median(len(_text(name).splitlines()) for name in sources)
     assert 100 <= median <= 250
+
+
+def _types_with_methods(code: str) -> set[str]:
+    """Return the types for which Rust code has methods, without those of traits."""
+    impls = re.finditer(r"^impl\b([^{;]*)\{\n(.*?)^\}", code, re.M | re.S)
+    methods = re.compile(r"^    (?:pub(?:\([a-z ]+\))? )?(?:const |unsafe )*fn ", re.M)
+    heads = [head for head, body in (i.groups() for i in impls) if methods.search(body)]
+    generics = r"<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>"
+    inherent = (re.sub(generics, "", head) for head in heads if " for " not in head)
+    return {re.split(r"\s+where\b", head)[0].strip().split("::")[-1] for head in inherent}
+
+
+def test_methods_of_a_rust_type_are_in_few_files() -> None:
+    files: dict[tuple[str, str], list[str]] = {}
+    for name in RUST:
+        crate, _, rest = name.partition("/src/")
+        if not rest or re.search(r"(^|/)tests(\.rs$|/)", rest):
+            continue
+        code = re.sub(r"^#\[cfg\(test\)\]\nmod \w+ \{\n.*\Z", "", _text(name), flags=re.M | re.S)
+        for kind in _types_with_methods(code):
+            files.setdefault((crate, kind), []).append(rest)
+    assert len(files) > 300
+    over = {kind: rests for kind, rests in files.items() if len(rests) > TYPE_FILES}
+    over.pop(("crates/ssd", "SlcCache"), None)
+    assert over == {}
+
+
+@pytest.mark.parametrize(
+    ("head", "types"),
+    [
+        ("impl Run {", {"Run"}),
+        ("impl<'a, D: Model<Of = Vec<D>>> super::Run<'a, D>\nwhere\n    D: Copy,\n{", {"Run"}),
+        ("impl<D> Load<D> for Run {", set()),
+    ],
+)
+def test_methods_of_a_rust_type_are_seen(head: str, types: set[str]) -> None:
+    assert _types_with_methods(f"{head}\n    pub(super) const fn a() {{}}\n}}\n") == types
 
 
 def _imported_modules(nodes: list[ast.AST]) -> set[str]:

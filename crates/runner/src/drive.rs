@@ -7,7 +7,6 @@
 mod batching;
 mod finish;
 mod flushes;
-mod paced;
 mod ramps;
 
 use std::cmp::Reverse;
@@ -172,10 +171,12 @@ impl Run {
 
     #[inline(never)]
     fn completed_otherwise<D: DriveModel>(&mut self, drive: &mut D, tag: u32, now: u64) {
-        let outstanding = *self.outstanding.get(tag);
+        let io = self.outstanding.get(tag);
+        let outstanding = *io;
+        let job = self.threads[outstanding.thread as usize].job;
         if outstanding.stage == Stage::Io {
             self.count(drive, tag, &outstanding, now);
-        } else if self.ends_stage(drive, tag, now) {
+        } else if self.flushes.ends_stage(drive, (tag, io), job, now) {
             return;
         }
         let thread = &mut self.threads[outstanding.thread as usize];
@@ -185,7 +186,7 @@ impl Run {
             thread.pause = thread.pause.or(pause);
         }
         thread.outstanding -= 1;
-        self.jobs[thread.job].outstanding -= 1;
+        self.jobs[job].outstanding -= 1;
         self.outstanding.remove(tag);
         self.issue_after(drive, outstanding.thread as usize, now);
     }
@@ -244,7 +245,8 @@ impl Run {
     #[cold]
     fn end_periods<D: DriveModel>(&mut self, drive: &D, job: usize, now: u64) -> bool {
         if now > self.batches.end_ns() {
-            self.end_batches(drive, now);
+            let totals = batching::totals(&self.results, &self.series, &self.flushes);
+            self.batches.close(now, totals, batching::written(drive));
         }
         if self.series.is_due(now) {
             self.end_intervals(drive, now);
@@ -373,6 +375,49 @@ impl Run {
                 }
             }
             self.submit(drive, index, &request, now, now);
+        }
+    }
+
+    /// Issues the due requests of a thread that follows a schedule.
+    fn issue_by_schedule<D: DriveModel>(&mut self, drive: &mut D, index: usize, now: u64) {
+        while self.threads[index].outstanding < self.threads[index].queue_depth {
+            let thread = &mut self.threads[index];
+            if thread.pause.is_some() {
+                self.pause(index, now);
+                return;
+            }
+            let (arrival, request) = thread.next_arrival(drive, self.start_ns, now);
+            let job = &self.jobs[thread.job];
+            if !job.may_issue(now.max(arrival)) {
+                return;
+            }
+            if arrival > now {
+                self.sleep(index, arrival);
+                return;
+            }
+            thread.next = None;
+            if request.op != Operation::Flush {
+                let is_full = thread.outstanding + 1 == thread.queue_depth;
+                thread.pause = thread.pacing.pause_after_issue(request.op, is_full);
+            }
+            self.submit(drive, index, &request, now, arrival);
+        }
+    }
+
+    /// Starts a thread's pause once the thread has no outstanding I/Os. As in fio, the pause after
+    /// the last I/O of a job belongs to the job.
+    fn pause(&mut self, index: usize, now: u64) {
+        let thread = &mut self.threads[index];
+        let Some(pause) = thread.pause.filter(|_| thread.outstanding == 0) else { return };
+        thread.pause = None;
+        let ends = now.saturating_add(pause);
+        thread.pacing.idle_until(ends - self.start_ns);
+        let job = &mut self.jobs[thread.job];
+        if job.may_issue(now) && job.may_issue(ends) {
+            self.sleep(index, ends);
+        } else {
+            let ends = job.deadline_ns.map_or(ends, |deadline| ends.min(deadline));
+            job.last_completion_ns = job.last_completion_ns.max(ends);
         }
     }
 

@@ -52,7 +52,7 @@ pub fn run<D: DriveModel>(
     let threads = host::threads(&spec.jobs, capacity, spec.seed)?;
     let flows = Flows::new(&spec.jobs, threads.iter().map(|thread| thread.job));
     let (requests, look_at, stop) = (0, LOOK_EVERY, false);
-    let mut run = Run { drive, jobs, threads, flows, requests, look_at, observer, stop };
+    let mut run = FastForward { drive, jobs, threads, flows, requests, look_at, observer, stop };
     if rated == 0 {
         run.in_turns();
     } else {
@@ -81,7 +81,7 @@ pub fn run<D: DriveModel>(
     })
 }
 
-struct Run<'a, D> {
+struct FastForward<'a, D> {
     drive: &'a mut D,
     jobs: Vec<Job>,
     threads: Vec<Thread>,
@@ -92,7 +92,7 @@ struct Run<'a, D> {
     stop: bool,
 }
 
-impl<D: DriveModel> Run<'_, D> {
+impl<D: DriveModel> FastForward<'_, D> {
     fn in_turns(&mut self) {
         let mut active: Vec<usize> = (0..self.threads.len()).collect();
         while !active.is_empty() && !self.stop {

@@ -157,6 +157,28 @@ impl Thread {
         }
         self.requests.next(drive)
     }
+
+    /// Returns the next request of an open loop and its intended arrival in device time. The
+    /// request remains the next one until `next` is cleared.
+    pub(crate) fn next_arrival<D: DriveModel>(
+        &mut self,
+        drive: &D,
+        start_ns: u64,
+        now: u64,
+    ) -> (u64, IoRequest) {
+        if let Some(next) = self.next {
+            return next;
+        }
+        let since_start = now - start_ns;
+        let request = self.next_request(drive, since_start);
+        // A flush belongs to the preceding write because the rate counts I/Os.
+        let due = if request.op == Operation::Flush {
+            since_start
+        } else {
+            self.pacing.next_arrival_ns(request.op, request.length).unwrap_or(0)
+        };
+        *self.next.insert((start_ns.saturating_add(due), request))
+    }
 }
 
 /// End conditions of a job, and what remains until each condition.

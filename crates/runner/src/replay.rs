@@ -164,7 +164,7 @@ fn once(
         let (share, seed) = (options.mistag, options.seed);
         assigner = Box::new(MisTag::new(assigner, share, options.streams, seed));
     }
-    let mut run = Run {
+    let mut run = ReplayRun {
         assigner,
         ledger: Ledger::new(trace, options.streams),
         before: ssd.counters(),
@@ -210,7 +210,7 @@ fn once(
 }
 
 /// State common to both modes.
-struct Run<'a> {
+struct ReplayRun<'a> {
     assigner: Box<dyn Assigner + 'a>,
     ledger: Ledger,
     pieces: Vec<Piece>,
@@ -227,7 +227,7 @@ struct Run<'a> {
     nand_at_start: u64,
 }
 
-impl Run<'_> {
+impl ReplayRun<'_> {
     /// Records a request in the ledger; its pieces are in `self.pieces`.
     #[inline]
     fn book(&mut self, request: &BlockRequest, ssd: &mut Ssd) {

@@ -127,7 +127,7 @@ impl WorkloadSpec {
             ));
         }
         self.check_memory()?;
-        self.check_shared_zones()?;
+        host_zones::check_shared(&self.jobs)?;
         self.jobs.iter().try_for_each(|job| {
             let whole = job.check().and_then(|()| job.check_ends_by_result(self.interval_ns));
             whole.map_err(|problem| job.error(problem))
@@ -157,9 +157,9 @@ impl JobSpec {
         self.check_mix()?;
         self.check_sizes()?;
         self.check_range()?;
-        self.check_addresses()?;
+        addresses::check(self)?;
         self.check_course()?;
-        self.check_host_zones()?;
+        host_zones::check(self)?;
         self.check_pace()?;
         self.check_end()
     }
@@ -388,7 +388,7 @@ impl JobSpec {
         for align in self.align_bytes.into_iter().chain(aligns).map(Bytes) {
             reject! { "align" if align > range => "{align} is larger than the range of {range}"; }
         }
-        self.host_zones_fit(capacity)?;
+        host_zones::fit(self, capacity)?;
         if let Some(log) = &self.log {
             io_log::fits(log, limits)?;
         }

@@ -6,7 +6,6 @@ use writecliff_measure::batches::{BytesWritten, Totals};
 use writecliff_measure::series::{IntervalSeries, WholeDrive};
 use writecliff_measure::{OPERATIONS, OperationOutcome};
 
-use super::Run;
 use super::flushes::Flushes;
 use crate::device::DriveModel;
 
@@ -50,13 +49,6 @@ pub(super) fn totals<'a>(
         service: &result.service,
         response: None,
     }))
-}
-
-impl Run {
-    pub(super) fn end_batches<D: DriveModel>(&mut self, drive: &D, now: u64) {
-        let totals = totals(&self.results, &self.series, &self.flushes);
-        self.batches.close(now, totals, written(drive));
-    }
 }
 
 /// Drive meter readings at the end of the last interval.

@@ -36,7 +36,7 @@ impl Run {
             return Err(self.series_full_ns.unwrap_or(end) - self.start_ns);
         }
         drive.idle_until(Nanos(end));
-        let mut warnings = self.warnings();
+        let mut warnings = unmet_rates(&self.jobs, &self.threads);
         warnings.extend(unmeasured);
         warnings.extend(unmapped_reads(&before, &drive.counters()));
         let data_placement = data_placement.zip(drive.data_placement_status());
@@ -85,30 +85,29 @@ impl Run {
             interrupted,
         })
     }
+}
 
-    /// Returns warnings about open loops that ended behind their schedule, because their response
-    /// times do not include the worst cases.
-    fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        for (index, job) in self.jobs.iter().enumerate() {
-            if job.ended_by == Some(EndedBy::LeastRate) {
-                warnings.push(format!("job '{}' ended: it fell below its minimum rate", job.name));
-            }
-            let Some(deadline) = job.deadline_ns else { continue };
-            let lag = |t: &Thread| t.next.map_or(0, |(due, _)| deadline.saturating_sub(due));
-            let threads = self.threads.iter().filter(|t| t.job == index);
-            let lag_ns = threads.map(lag).max().unwrap_or(0);
-            if lag_ns > 0 {
-                warnings.push(format!(
-                    "job '{}' ended {:.3} s behind its schedule: the drive did not keep up with \
-                     the rate, and I/Os that were due but never issued have no response time",
-                    job.name,
-                    lag_ns as f64 / 1e9
-                ));
-            }
+/// Returns warnings about jobs below their minimum rate, and about open loops that ended behind
+/// their schedule, because their response times do not include the worst cases.
+fn unmet_rates(jobs: &[Job], threads: &[Thread]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (index, job) in jobs.iter().enumerate() {
+        if job.ended_by == Some(EndedBy::LeastRate) {
+            warnings.push(format!("job '{}' ended: it fell below its minimum rate", job.name));
         }
-        warnings
+        let Some(deadline) = job.deadline_ns else { continue };
+        let lag = |t: &Thread| t.next.map_or(0, |(due, _)| deadline.saturating_sub(due));
+        let lag_ns = threads.iter().filter(|t| t.job == index).map(lag).max().unwrap_or(0);
+        if lag_ns > 0 {
+            warnings.push(format!(
+                "job '{}' ended {:.3} s behind its schedule: the drive did not keep up with the \
+                 rate, and I/Os that were due but never issued have no response time",
+                job.name,
+                lag_ns as f64 / 1e9
+            ));
+        }
     }
+    warnings
 }
 
 /// Returns a warning about reads of unmapped addresses, which do not access flash and are not

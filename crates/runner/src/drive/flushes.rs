@@ -9,7 +9,7 @@ use writecliff_host_interface::{Command, Operation, TimeByCause};
 use writecliff_measure::OperationOutcome;
 use writecliff_workload::JobSpec;
 
-use super::Run;
+use super::Outstanding;
 use crate::device::DriveModel;
 
 /// Role of an outstanding command.
@@ -75,18 +75,21 @@ impl Flushes {
         }
         spent
     }
-}
 
-impl Run {
-    /// Counts a completed flush. Sends the flush of a completed write and returns `true`: the write
-    /// remains outstanding with the same tag.
+    /// Counts a completed flush of `job`. Sends the flush of a completed write and returns `true`:
+    /// the write remains outstanding with the same tag.
     #[cold]
-    pub(super) fn ends_stage<D: DriveModel>(&mut self, drive: &mut D, tag: u32, now: u64) -> bool {
-        let io = self.outstanding.get(tag);
+    pub(super) fn ends_stage<D: DriveModel>(
+        &mut self,
+        drive: &mut D,
+        (tag, io): (u32, &mut Outstanding),
+        job: usize,
+        now: u64,
+    ) -> bool {
         debug_assert_ne!(io.stage, Stage::Io, "an I/O counts when it completes");
         if io.stage == Stage::BeforeFlush {
             if let Some(spent) = drive.time_by_cause() {
-                self.flushes.spent.push((tag, *spent));
+                self.spent.push((tag, *spent));
             }
             io.stage = Stage::Io;
             let flush = Command::new(Operation::Flush, 0, 0);
@@ -96,8 +99,7 @@ impl Run {
         if io.stage == Stage::Ramp {
             return false;
         }
-        let job = self.threads[io.thread as usize].job;
-        let outcome = &mut self.flushes.of_jobs[job].outcome;
+        let outcome = &mut self.of_jobs[job].outcome;
         let service = now - io.issued_ns;
         outcome.ios += 1;
         outcome.service.record(service);

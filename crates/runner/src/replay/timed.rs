@@ -12,7 +12,7 @@ use writecliff_host_interface::CommandTable;
 use writecliff_measure::Histogram;
 use writecliff_ssd::{Command, Completion, Drive, Operation, Ssd};
 
-use super::{LOOK_EVERY, ReplayOptions, Run, commands, progress};
+use super::{LOOK_EVERY, ReplayOptions, ReplayRun, commands, progress};
 use crate::host::{self, Load};
 use crate::outcome::{Observer, StepProgress};
 
@@ -82,7 +82,7 @@ impl LiveSet {
 
 /// The requests of a trace and the reads beside them.
 struct TraceLoad<'a, 'b> {
-    run: &'a mut Run<'b>,
+    run: &'a mut ReplayRun<'b>,
     requests: &'a [BlockRequest],
     /// Number of requests whose commands are all issued.
     issued: usize,
@@ -109,7 +109,7 @@ struct TraceLoad<'a, 'b> {
 /// stopped it.
 pub(super) fn run(
     ssd: &mut Ssd,
-    run: &mut Run<'_>,
+    run: &mut ReplayRun<'_>,
     requests: &[BlockRequest],
     timed: &Timed,
     options: &ReplayOptions,

@@ -34,7 +34,7 @@ impl WorkloadSpec {
                 format!("it has {} jobs; the limit is {JOBS_MAX} concurrent jobs", self.jobs.len());
             return Err(SpecError::Workload(text));
         }
-        let needed = self.jobs.iter().map(JobSpec::threads_bytes).fold(0, u64::saturating_add);
+        let needed = self.jobs.iter().map(threads_bytes).fold(0, u64::saturating_add);
         if needed > THREADS_BYTES_MAX {
             return Err(SpecError::Workload(format!(
                 "its threads need {} of memory for queue depths, segments and files; the limit is \
@@ -76,41 +76,39 @@ impl WorkloadSpec {
         if self.jobs.iter().any(|job| job.ends_all) {
             return 0;
         }
-        self.jobs.iter().map(JobSpec::least_length_ns).max().unwrap_or(0)
+        self.jobs.iter().map(least_length_ns).max().unwrap_or(0)
     }
 }
 
-impl JobSpec {
-    fn threads_bytes(&self) -> u64 {
-        let segments = self.segments.map_or(0, |segments| segments.count);
-        let each = THREAD_BYTES
-            .saturating_add(u64::from(self.queue_depth) * OUTSTANDING_BYTES)
-            .saturating_add(segments.saturating_mul(SEGMENT_BYTES))
-            .saturating_add(u64::from(self.files) * FILE_BYTES)
-            .saturating_add(self.block_map_bytes());
-        each.saturating_mul(u64::from(self.threads))
-    }
+fn threads_bytes(job: &JobSpec) -> u64 {
+    let segments = job.segments.map_or(0, |segments| segments.count);
+    let each = THREAD_BYTES
+        .saturating_add(u64::from(job.queue_depth) * OUTSTANDING_BYTES)
+        .saturating_add(segments.saturating_mul(SEGMENT_BYTES))
+        .saturating_add(u64::from(job.files) * FILE_BYTES)
+        .saturating_add(block_map_bytes(job));
+    each.saturating_mul(u64::from(job.threads))
+}
 
-    /// Returns the size of the block map of the range; 0 if the range is unknown or the job has no
-    /// map.
-    fn block_map_bytes(&self) -> u64 {
-        let smallest = self.all_block_sizes().map(|size| size.bytes).min().unwrap_or(1);
-        let unit = self.align_bytes.unwrap_or(smallest).max(1);
-        let is_kept = self.addresses.kind == AddressKind::Once;
-        let range = if is_kept { self.range_bytes.unwrap_or(0) } else { 0 };
-        BlockMap::memory_bytes(range / unit)
-    }
+/// Returns the size of the block map of the range; 0 if the range is unknown or the job has no
+/// map.
+fn block_map_bytes(job: &JobSpec) -> u64 {
+    let smallest = job.all_block_sizes().map(|size| size.bytes).min().unwrap_or(1);
+    let unit = job.align_bytes.unwrap_or(smallest).max(1);
+    let is_kept = job.addresses.kind == AddressKind::Once;
+    let range = if is_kept { job.range_bytes.unwrap_or(0) } else { 0 };
+    BlockMap::memory_bytes(range / unit)
+}
 
-    fn least_length_ns(&self) -> u64 {
-        let sooner = self.volume_bytes.is_some()
-            || self.volume_pct.is_some()
-            || self.ios.is_some()
-            || self.log.is_some()
-            || self.until_steady.is_some()
-            || !self.least_rates.is_empty();
-        let lasts = if sooner { 0 } else { self.duration_ns.unwrap_or(0) };
-        self.start_delay_ns.saturating_add(lasts)
-    }
+fn least_length_ns(job: &JobSpec) -> u64 {
+    let sooner = job.volume_bytes.is_some()
+        || job.volume_pct.is_some()
+        || job.ios.is_some()
+        || job.log.is_some()
+        || job.until_steady.is_some()
+        || !job.least_rates.is_empty();
+    let lasts = if sooner { 0 } else { job.duration_ns.unwrap_or(0) };
+    job.start_delay_ns.saturating_add(lasts)
 }
 
 fn gigabytes(bytes: f64) -> String {
