@@ -14,7 +14,9 @@ from writecliff.shown import Grid, Shown, Shows
 
 if TYPE_CHECKING:
     from writecliff.api.answers.choices import Choice as ChoiceAnswer
+    from writecliff.api.answers.choices import ChoicePlan
     from writecliff.choice.answer import Answer, Changed, Ended, Measured
+    from writecliff.choice.cost import LevelCost
     from writecliff.choice.load_kinds import LoadKinds
     from writecliff.choice.plan import Contender, Plan
     from writecliff.choice.question import Question
@@ -225,6 +227,89 @@ def choose_drive(
         changed = _changed(answer, search.load, first, path, running)
         answer = replace(answer, changed=changed)
     return Choice(path, write_choice_page(answer, path), answer)
+
+
+@dataclass(frozen=True)
+class PlannedChoice:
+    """Drives that a choice would compare, and the expected cost of each level."""
+
+    question: Question
+    """The question, with the drives that would be compared and the omitted drives."""
+
+    costs: Sequence[LevelCost]
+    """The levels. The first one runs all drives, later ones the drives that could still win."""
+
+    def names(self) -> list[str]:
+        """Return the display names of the drives."""
+        from writecliff.choice.question import label_of
+
+        return [label_of(drive) for drive in self.question.candidates]
+
+    def first_s(self) -> float | None:
+        """Return the expected time until the first ranking, in s, or `None` if unknown."""
+        return self.costs[0].time_s
+
+    def longest_s(self) -> float | None:
+        """Return the time of all levels with all drives, in s, or `None` if unknown."""
+        times = [cost.time_s for cost in self.costs if cost.time_s is not None]
+        return sum(times) if len(times) == len(self.costs) else None
+
+    def memory_bytes(self) -> int:
+        """Return the peak memory of the simultaneous runs, in bytes."""
+        return max(cost.memory_bytes for cost in self.costs)
+
+    def json_answer(self) -> ChoicePlan:
+        """Return the output of `writecliff choose --dry-run --json`."""
+        from dataclasses import asdict
+
+        from writecliff.api.answers.choices import ChoicePlan, PlannedLevel
+
+        budget_ns = self.question.budget_ns
+        return ChoicePlan(
+            dry_run=True,
+            workload=self.question.workload,
+            drives=self.question.candidates,
+            left_out=self.question.left_out,
+            levels=[PlannedLevel(**asdict(cost)) for cost in self.costs],
+            first_ranking_s=self.first_s(),
+            longest_s=self.longest_s(),
+            budget_s=None if budget_ns is None else budget_ns / 1e9,
+            memory_bytes=self.memory_bytes(),
+        )
+
+
+def plan_cost(
+    asked: Asked,
+    *,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    note: Callable[[str], None] = lambda text: None,
+) -> PlannedChoice:
+    """Return the drives that `choose_drive` would compare, and the expected time and memory.
+
+    A drive of each class runs a short pilot. Variants of `what_if` are not included. Times are
+    those of this machine, even if a scheduler would distribute the runs.
+
+    Raises:
+        ConfigError: If the question is invalid, or a drive cannot be simulated.
+    """
+    from tempfile import TemporaryDirectory
+
+    from writecliff.choice.cost import level_costs
+    from writecliff.choice.plan import plan_choice
+    from writecliff.store.files import write_atomically
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "choice"
+        with _readable(asked.question, path, note) as readable:
+            leave_out = scheduler is None and asked.named is not None
+            question = _possible(readable, asked.named or (), note) if leave_out else readable
+            plan = plan_choice(question, path)
+            path.mkdir(exist_ok=True)
+            for device, text in plan.devices.items():
+                write_atomically(device, text.encode())
+            costs = level_costs(question, plan, workers=workers, note=note)
+    return PlannedChoice(replace(question, workload=asked.question.workload), costs)
 
 
 @dataclass

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from writecliff.cli.options import OutputPath, Scheduler, Whole, check_jobs, new_path
-from writecliff.cli.output import JsonFlag, emit_json, table
+from writecliff.cli.output import NOTHING_DONE, JsonFlag, emit_json, table
 from writecliff.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ GROUP = "tests and suites", 6
 EXIT_MISSED = 3  # Exit code if no drive meets the limits.
 EXIT_INTERRUPTED = 130
 SHOWN = 5  # Number of drives in a provisional ranking.
+LINE = 80  # Columns of the list of drives in a plan.
 EXPLAINED = 5  # Number of drives with reasons below the ranking.
 
 
@@ -46,6 +48,7 @@ def choose(
     store: str | None = None,
     jobs: Whole = None,
     scheduler: Scheduler = None,
+    dry_run: bool = False,
     quiet: bool = False,
     json: JsonFlag = False,
 ) -> int:
@@ -111,12 +114,16 @@ def choose(
         Number of simultaneous runs (default: one per core, as memory allows).
     scheduler
         Run on a Dask cluster: local, or the address of a scheduler (tcp://HOST:PORT).
+    dry_run
+        List the drives, levels, expected time and memory, estimated with short pilot runs.
     quiet
         Suppress progress on stderr.
     """
     from writecliff.api.choose import ask, ask_again
 
     check_jobs(jobs)
+    if dry_run and resume is not None:
+        raise ConfigError("--dry-run cannot be combined with --resume", hint="omit --resume")
     if resume is not None:
         fixed = (workload, candidates, capacity, writes_per_day, overprovision, precondition,
                  duration, seeds, scale, exhaustive or None, output)  # fmt: skip
@@ -149,6 +156,8 @@ def choose(
         budget=budget,
         what_if=what_if is True,
     )
+    if dry_run:
+        return _show_plan(asked, jobs, scheduler, quiet=quiet, as_json=json)
     path = output or new_path("choices", workload.stem, store=store)
     return _answer(asked, path, jobs, scheduler, quiet=quiet, as_json=json)
 
@@ -192,6 +201,46 @@ def _answer(
         screen.log(f"to resume, run `writecliff choose --resume {path}`")
         return EXIT_INTERRUPTED
     return 0 if done.answer.answered else EXIT_MISSED
+
+
+def _show_plan(
+    asked: Asked, jobs: int | None, scheduler: str | None, *, quiet: bool, as_json: bool
+) -> int:
+    """Show the drives, levels and expected cost of a choice without running it."""
+    from writecliff import units
+    from writecliff.api.choose import plan_cost
+    from writecliff.cli.screen import Screen
+
+    planned = plan_cost(asked, workers=jobs, scheduler=scheduler, note=Screen(quiet=quiet).log)
+    if as_json:
+        emit_json(planned.json_answer())
+        return 0
+    names = planned.names()
+    print(f"{len(names)} drives on {planned.question.workload}:")
+    print(fill(", ".join(names), LINE, initial_indent="  ", subsequent_indent="  ",
+               break_on_hyphens=False))  # fmt: skip
+    print()
+    rows = []
+    for number, cost in enumerate(planned.costs):
+        many = "up to " if number else ""
+        scales = " to ".join(
+            dict.fromkeys(f"1/{scale:.3g}" for scale in (cost.scale_max, cost.scale_min))
+        )
+        time = units.UNKNOWN if cost.time_s is None else units.duration(cost.time_s * 1e9)
+        memory = units.size(cost.memory_bytes)
+        rows.append((cost.level, f"{many}{cost.drives}", scales, f"{many}{time}", memory))
+    print(table(("level", "drives", "scale", "time", "memory"), rows, "lrlrr"))
+    print()
+    first_s, budget_ns = planned.first_s(), planned.question.budget_ns
+    if first_s is None:
+        print("time: unknown, because a pilot run takes too long")
+    else:
+        print(f"first ranking after about {units.duration(first_s * 1e9)} on this machine")
+    if len(planned.costs) > 1 and budget_ns is not None:
+        print(f"no finer level starts more than {units.duration(budget_ns)} later (--budget)")
+    print(f"peak memory {units.size(planned.memory_bytes())}")
+    print(NOTHING_DONE)
+    return 0
 
 
 def _ranking_text(ranking: Grid) -> str:

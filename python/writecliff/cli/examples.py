@@ -29,7 +29,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "--vary overprovision_pct=7,28 --on sim:sata-tlc-120",
         "--workload oltp-4k --vary load.queue_depth=1,8,32 --on sim:pm9d3a-1920",
     ),
-    "choose": ("--workload oltp-4k --limit 'p99.99 <= 2 ms' --writes-per-day 500GB",),
+    "choose": (
+        "--workload oltp-4k --limit 'p99.99 <= 2 ms' --writes-per-day 500GB",
+        "--workload oltp-4k --dry-run",
+    ),
     "demo": ("--output demo",),
     "runs": ("list --test wsat --since 7d",),
     "runs list": ("--test wsat --since 7d",),

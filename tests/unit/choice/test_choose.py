@@ -273,3 +273,27 @@ def test_flushes_of_a_smaller_drive_have_the_rate_of_the_whole_drive(
     series = Shelf().series("choice", Path(row["runs"][0]))
     line = named(series, "latency_mean.flush")
     assert line is not None and line.x[-1] == pytest.approx(series.span_s[1], rel=0.03)
+
+
+def test_a_dry_run_lists_drives_levels_time_and_memory(
+    cli: CommandLine, drives: list[str], load: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "result"
+    asked = ["choose", "--workload", str(load), "--on", ",".join(drives), "--overprovision", "50",
+             "--seeds", "2", "--jobs", "2", "--output", str(folder), "--dry-run"]  # fmt: skip
+    planned = json.loads(cli([*asked, "--json"]).out)
+    assert planned["schema"] == "writecliff/choose-plan/1"
+    assert [Path(drive).stem for drive in planned["drives"]] == ["usual", "slow", "lasting"]
+    first = planned["levels"][0]
+    assert (first["drives"], first["runs"]) == (6, 12)
+    assert 12 * 0.3 / 2 <= first["time_s"] == planned["first_ranking_s"] <= planned["longest_s"]
+    assert planned["memory_bytes"] >= 2 * 300 * 2**20  # Two processes at a time.
+    assert planned["budget_s"] == 300
+    text = cli(asked).out
+    assert "3 drives on" in text and "nothing was done (--dry-run)" in text
+    assert not folder.exists()
+
+
+def test_a_dry_run_of_a_stored_choice_is_rejected(cli: CommandLine, tmp_path: Path) -> None:
+    refused = cli(["choose", "--resume", str(tmp_path), "--dry-run"])
+    assert refused.code == 2 and "cannot be combined with --resume" in refused.err

@@ -69,6 +69,35 @@ class Choice(Answer, frozen=True, tag="writecliff/choose/1"):
     report: Path  # Path of the HTML report
 
 
+class PlannedLevel(Item, frozen=True):
+    """A level of simulation in a planned choice."""
+
+    level: Literal["rough", "medium", "fine"]  # Simulation level
+    drives: int  # Number of drives; after the first level, the largest possible number
+    runs: int  # Number of runs
+    scale_min: float  # Smallest factor by which a drive is scaled down
+    scale_max: float  # Largest factor by which a drive is scaled down
+    time_s: float | None  # Expected time of the runs in seconds; `null` if a pilot takes too long
+    memory_bytes: int  # Peak memory of the simultaneous runs
+
+
+class ChoicePlan(Answer, frozen=True, tag="writecliff/choose-plan/1"):
+    """Planned drives, levels, time and memory of a choice."""
+
+    commands = "choose --dry-run"
+
+    dry_run: Literal[True]  # Always `true`: no choice was run
+    workload: str  # Load as given
+    drives: Sequence[str]  # Drives to compare
+    left_out: Mapping[str, str]  # Reasons, by drive, why some drives would be omitted
+    # Levels. The first runs all drives, later levels only the drives that could still win
+    levels: Sequence[PlannedLevel]
+    first_ranking_s: float | None  # Expected time until the first ranking, in seconds
+    longest_s: float | None  # Time if all drives run at all levels without the budget, in seconds
+    budget_s: float | None  # Budget in seconds after which no finer level starts; `null` if none
+    memory_bytes: int  # Peak memory of the simultaneous runs
+
+
 class FittedValue(Item, frozen=True):
     """A fitted parameter of a twin."""
 
