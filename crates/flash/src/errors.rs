@@ -2,8 +2,7 @@
 //!
 //! The raw bit error rate grows with wear as a power of the erase count (linear in the field:
 //! Schroeder, Lagisetty, Merchant, "Flash reliability in production", FAST 2016; exponents of 1 to
-//! 2 elsewhere) and with the logarithm of the retention time. The error rates of pages vary by a
-//! log-normal factor.
+//! 2 elsewhere) and with the logarithm of retention time. Pages vary by a log-normal factor.
 
 use writecliff_base::Nanos;
 

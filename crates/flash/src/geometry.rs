@@ -10,8 +10,7 @@
 //! ```
 //!
 //! Program unit `u` of a reclaim unit is on die `u % dies`, and die `d` is on channel
-//! `d % channels`. Consecutive program units therefore use all channels before they use a second
-//! die of a channel.
+//! `d % channels`. Consecutive program units use all channels before a channel's second die.
 
 mod groups;
 

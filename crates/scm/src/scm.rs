@@ -98,8 +98,7 @@ impl Scm {
     }
 
     /// Passes a command to the controller. A flush has nothing to wait for because completed writes
-    /// are already in the memory. A trim has no effect because unused space does not benefit the
-    /// drive.
+    /// are already in the memory. A trim has no effect: unused space does not benefit the drive.
     fn ready(&mut self, number: u16) {
         let (command, _) = *self.core.in_flight(number);
         let (offset, length) = (command.offset, u64::from(command.length));

@@ -126,9 +126,7 @@ pub struct Attribution {
     /// Commands in starting order; the first command is in flight.
     begun: VecDeque<(u16, Nanos)>,
     dies: Vec<DieRecord>,
-    /// Last stop of each channel.
     stops: Vec<Interval>,
-    /// Last stall of the firmware.
     stall: Interval,
     /// Reason why writes currently wait.
     gate: Timeline,

@@ -416,7 +416,6 @@ impl<R: Recorder> Backend<R> {
         Some(HostData { command, slots, at: sent })
     }
 
-    /// Handles the end of the operation on a die.
     #[inline(always)]
     pub(crate) fn die_done(&mut self, index: usize) -> Outcome {
         let state = self.dies[index].end();

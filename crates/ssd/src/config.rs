@@ -181,8 +181,7 @@ impl DeviceConfig {
 
     /// Returns the write buffer size that is needed for the open program units of `streams`
     /// streams, one more unit, the mechanisms, and the indirection units that wait for further
-    /// data. Data are stored in the buffer as sent by the host, with a slot for each piece of a
-    /// unit.
+    /// data. The buffer stores data as sent by the host, with a slot for each piece of a unit.
     pub fn buffer_needed(&self, streams: u16) -> Bytes {
         let unit = self.geometry.unit_bytes() * self.pieces_per_slot();
         let mechanisms = self.sections.buffer_bytes(&self.geometry);

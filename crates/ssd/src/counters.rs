@@ -92,19 +92,19 @@ counters! { |c: DriveCounters|
         "mean erases relative to rated cycles, as in NVMe SMART; may exceed 100";
 }
 
-impl DriveCounters {
-    pub(crate) fn of<R: Recorder>(drive: &Ssd<R>) -> Self {
-        let Ssd { storage, mechanisms, .. } = drive;
+impl<R: Recorder> Ssd<R> {
+    /// Returns the counters since the drive was new.
+    pub fn counters(&self) -> DriveCounters {
+        let Self { storage, mechanisms, .. } = self;
         let (ftl, backend, now) = (&storage.ftl, &storage.backend, storage.backend.now);
         let allocated = ftl.allocated();
         let bytes = |slots: u64| slots * SLOT_BYTES;
         let slc = storage.log().map(SlcCache::counters);
         let ecc = backend.mechanisms.ecc.as_ref();
-        let energy = Energy::taken(drive, now);
-        let meters = drive.meters(now);
-        Self {
+        let meters = self.meters(now);
+        DriveCounters {
             host_write_bytes: meters.host_write_bytes,
-            host_read_bytes: drive.host_read_bytes,
+            host_read_bytes: self.host_read_bytes,
             unmapped_read_bytes: bytes(storage.unmapped_read_slots),
             nand_write_bytes: meters.nand_write_bytes.unwrap_or_default(),
             gc_moved_bytes: allocated.gc.0,
@@ -115,7 +115,7 @@ impl DriveCounters {
             wear: ftl.wear().summary(),
             housekeeping: mechanisms.housekeeping.as_ref().map(|h| h.counters),
             ecc: ecc.map(|ecc| ecc.counters),
-            energy,
+            energy: Energy::taken(self, now),
             thermal: meters
                 .joules
                 .zip(mechanisms.thermal.as_ref())

@@ -29,7 +29,6 @@ pub(crate) enum ReadFor {
     },
 }
 
-/// A flash operation on a die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum FlashOperation {
     /// Reads a page on the planes of its read group.
@@ -49,7 +48,6 @@ pub(crate) enum FlashOperation {
     },
     /// Internal firmware work that nothing depends on.
     Upkeep {
-        /// Duration in nanoseconds.
         nanos: u32,
         suspendable: bool,
     },
@@ -149,7 +147,6 @@ impl FlashOperation {
     }
 }
 
-/// State of a die's operation.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum DieState {
     /// Neither an operation nor a transfer is in progress.

@@ -4,8 +4,7 @@
 //! link serve in arrival order and operations of one type have similar durations. Each type
 //! therefore has a lane that is sorted by insertion from its end, which rarely moves more than a
 //! few entries. The next event is the earliest of the lane heads. The assignment of events to lanes
-//! affects only speed. The order is total over all lanes, so the same pushes always give the same
-//! pops.
+//! affects only speed. The order is total over all lanes, so equal pushes give equal pops.
 
 use std::hint::select_unpredictable;
 
@@ -166,8 +165,7 @@ impl Scheduled {
 
 /// A lane of events, sorted in `events[first..=last]`; simultaneous events are in scheduling order.
 /// Neither insertions nor removals need to check whether the lane is empty: [`Scheduled::NEVER`]
-/// follows the events, and the last removed event, which is not after any other event, precedes
-/// them.
+/// follows the events; the last removed event, which is not after any other, precedes them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[expect(clippy::unsafe_derive_deserialize, reason = "`From` adds the end of a restored lane")]
 #[serde(from = "Vec<Key>", into = "Vec<Key>")]
@@ -264,7 +262,6 @@ impl SortedLane {
         (head.event, next.when)
     }
 
-    /// Undoes the most recent removal.
     fn take_back(&mut self) {
         self.first -= 1;
     }
@@ -285,7 +282,6 @@ impl SortedLane {
     }
 }
 
-/// Queue of scheduled events.
 #[derive(Clone, Debug)]
 pub(crate) struct EventQueue {
     heads: [When; LANES_MAX],
@@ -425,7 +421,6 @@ impl EventQueue {
         })
     }
 
-    /// Returns all events by lane.
     pub(crate) fn events(&self) -> impl Iterator<Item = Packed> {
         self.lanes.iter().flat_map(SortedLane::scheduled).map(|scheduled| scheduled.event)
     }
@@ -443,7 +438,6 @@ impl EventQueue {
         scheduled == expected
     }
 
-    /// Removes all events and resets the order counter.
     pub(crate) fn clear(&mut self) {
         *self = Self::default();
     }

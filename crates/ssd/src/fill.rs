@@ -1,8 +1,7 @@
 //! Fills: program units in progress, from the first allocated slot to the end of the program.
 //!
-//! A fill may wait for flash reads whose data it contains (GC, merges of small writes), and
-//! commands may wait for a fill (flushes, writes without a cache). The program units of a frontier
-//! are programmed in order.
+//! A fill may wait for flash reads whose data it contains (GC, merges), and commands may wait for a
+//! fill (flushes, writes without a cache). A frontier's program units are programmed in order.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -215,9 +214,8 @@ impl Fills {
         in_flight.count > 0 && in_flight.contains(unit)
     }
 
-    /// Counts the restored full units that are not on flash. `programs` are the fills that dies
-    /// program; `is_unit` is `true` for units that a frontier can fill. Returns `false` if
-    /// impossible.
+    /// Counts the restored full units not on flash; returns `false` if impossible. `programs` are
+    /// the fills that dies program; `is_unit` is `true` for units that a frontier can fill.
     pub(crate) fn resume(
         &mut self,
         programs: impl Iterator<Item = FillId>,

@@ -1,8 +1,7 @@
 //! FTL front, which places the slots of host writes in both timed and fast-forwarded operation.
 //!
 //! Each drive has exactly one front. Most fronts pass data to the FTL unchanged. An SLC cache first
-//! writes the data to its own log, data reduction packs them, and large indirection units complete
-//! them.
+//! writes to its own log, data reduction packs data, and large indirection units complete them.
 
 use std::ops::Range;
 

@@ -35,8 +35,7 @@ impl<R: Recorder> Ssd<R> {
     /// drive must not be used.
     ///
     /// A new drive also accepts the state of a different device with the same flash and FTL, if
-    /// that drive was only fast-forwarded. Fast-forwarding depends neither on times nor on link or
-    /// buffer.
+    /// that drive was only fast-forwarded, which depends neither on times nor on link or buffer.
     pub fn copy_from<S: Recorder>(&mut self, other: &Ssd<S>) -> Result<(), RestoreError> {
         let (ours, theirs) = (&self.config, &other.config);
         if ours.canonical == theirs.canonical {

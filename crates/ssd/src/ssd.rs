@@ -17,7 +17,6 @@ use crate::attribution::{Recorder, Unrecorded};
 use crate::backend::Outcome;
 use crate::command::{Commands, InFlight};
 use crate::config::DeviceConfig;
-use crate::counters::DriveCounters;
 use crate::data_placement::administration::Administration;
 use crate::event::{Lane, SsdEvent};
 use crate::front::{Front, SlcCache, place_directly};
@@ -111,11 +110,6 @@ impl<R: Recorder> Ssd<R> {
         Administration(self)
     }
 
-    /// Returns the counters since the drive was new.
-    pub fn counters(&self) -> DriveCounters {
-        DriveCounters::of(self)
-    }
-
     /// Cuts the power immediately and powers the drive up again.
     ///
     /// # Panics
@@ -133,7 +127,6 @@ impl<R: Recorder> Ssd<R> {
         assert!(lost.is_none(), "completion without a command");
     }
 
-    /// Starts a command that has waited at the host.
     #[inline(never)]
     fn begin_waiting(&mut self, command: Command, submitted: Nanos) {
         self.begin(command, submitted);

@@ -118,8 +118,7 @@ impl<R: Recorder> Storage<R> {
     }
 
     /// Places any write, including writes that mechanisms affect. `awaiting` is the command number
-    /// if the command completes only when its data are on flash; the caller must then call
-    /// [`Self::await_placed`].
+    /// if it completes only when its data are on flash; then call [`Self::await_placed`].
     pub(crate) fn place(&mut self, command: &Command, awaiting: Option<u16>) -> Placed {
         debug_assert!(self.backend.awaiting.is_none() && self.backend.awaited == 0);
         let is_limited = self.data_placement.is_limited;

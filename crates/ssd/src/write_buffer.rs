@@ -98,7 +98,6 @@ impl WriteBuffer {
         debug_assert!(self.free <= self.slots, "released more than was reserved");
     }
 
-    /// Drops all writes after a power loss.
     pub(crate) fn power_up(&mut self, config: &DeviceConfig) {
         self.waiting.clear();
         self.in_transfer = 0;

@@ -220,13 +220,11 @@ impl Disk {
     }
 
     fn end_flushes(&mut self) {
-        let flushes = std::mem::take(&mut self.flushes);
-        for (number, barrier) in flushes {
-            if self.is_written(barrier) {
-                self.core.schedule(self.core.now, DiskEvent::Completed(number));
-            } else {
-                self.flushes.push((number, barrier));
-            }
+        let flushes = std::mem::take(&mut self.flushes).into_iter();
+        let (ended, waiting): (Vec<_>, _) = flushes.partition(|flush| self.is_written(flush.1));
+        self.flushes = waiting;
+        for (number, _) in ended {
+            self.core.schedule(self.core.now, DiskEvent::Completed(number));
         }
     }
 }

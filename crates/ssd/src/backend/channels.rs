@@ -8,7 +8,6 @@ use crate::Recorder;
 /// The channels. Each serves requests in order of arrival, so the end of its work is its state.
 #[derive(Clone, Debug)]
 pub(crate) struct Channels {
-    /// Channel of each die.
     pub of_die: Vec<u16>,
     pub busy_until: Vec<Nanos>,
 }

@@ -42,7 +42,6 @@ impl DataPlacement {
         self.fdp_mut()?.limit.as_mut()
     }
 
-    /// Disables the Streams directive.
     pub(crate) fn reset_streams(&mut self) {
         if let Ok((nvme, route)) = self.nvme() {
             nvme.set_enabled(route, false);

@@ -58,7 +58,6 @@ impl Fdp {
         }
     }
 
-    /// Returns the route of each placement identifier.
     pub(crate) fn routes(&self) -> Vec<u16> {
         let ids = || self.identifiers();
         let last = ids().map(|(id, _)| id).max().unwrap_or(0);
@@ -143,7 +142,6 @@ impl Fdp {
         StreamId(handle)
     }
 
-    /// Generates events from the GC log.
     pub(crate) fn gather(&mut self, gc_log: GcLog, now: Nanos, slot: Bytes) {
         debug_assert_eq!(self.types.len(), gc_log.counts.len(), "a count for each stream");
         for (&kind, counts) in self.types.iter().zip(&gc_log.counts) {

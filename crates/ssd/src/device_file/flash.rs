@@ -18,7 +18,6 @@ pub(super) fn keys() -> SectionKeys {
     SectionKeys { name: "flash", is_required: true, keys }
 }
 
-/// Reads the geometry, the operation times and the rated cycles.
 pub(super) fn read(table: &Table<'_>) -> Answer<(Geometry, FlashTiming, u32)> {
     let (shape, timing) = (Shape::read_keys(table)?, FlashTiming::read_keys(table)?);
     let rated_cycles = Life::read_keys(table)?.rated_cycles;

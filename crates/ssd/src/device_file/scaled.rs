@@ -44,13 +44,6 @@ pub(crate) struct Resizing<'a> {
     pub dies: u32,
 }
 
-impl Resizing<'_> {
-    /// Returns the change to a time that shrinks with the drive.
-    pub(crate) fn shorter(&self, key: &str, time: Nanos) -> Change {
-        shorter(key, time, self.scale)
-    }
-}
-
 /// Returns the supported scale factors in descending order, excluding 1.
 pub fn scales(config: &DeviceConfig) -> Vec<f64> {
     let lines = config.word_lines();
@@ -122,7 +115,8 @@ fn erases(config: &DeviceConfig, scale: f64) -> Vec<Change> {
     ]
 }
 
-fn shorter(key: &str, time: Nanos, scale: f64) -> Change {
+/// Returns the change to a time that shrinks with the drive.
+pub(crate) fn shorter(key: &str, time: Nanos, scale: f64) -> Change {
     let least = if time == Nanos::ZERO { 0.0 } else { 1.0 };
     let ns = (time.0 as f64 / scale).round_ties_even().max(least);
     change(key, format!("{ns} ns"))

@@ -7,8 +7,7 @@ use crate::DeviceConfig;
 const SOURCE: &str = "for the number of streams";
 
 /// Returns the changes to the device file `toml` for `streams` streams. The buffer must hold the
-/// open program units of all streams. Limits of the data placement interface are preserved as far
-/// as they fit.
+/// open program units of all streams. Placement limits are preserved as far as they fit.
 pub fn with_streams(toml: &LocatedToml, config: &DeviceConfig, streams: u16) -> Vec<Change> {
     let mut changes = vec![Change::new("ftl.streams", i64::from(streams), SOURCE)];
     let groups = config.geometry.reclaim_groups as u16;

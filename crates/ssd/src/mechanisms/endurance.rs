@@ -2,8 +2,7 @@
 //!
 //! The plan spreads the rated erases evenly over the planned life. A drive may be ahead of the plan
 //! by a reserve. If wear exceeds the reserve, host writes wait until the plan has caught up with
-//! the programmed data, and then continue at the rate of the plan. Fast-forwarded writes also count
-//! as wear.
+//! the programmed data, and then continue at the plan's rate. Fast-forwarded writes count as wear.
 
 use serde::{Deserialize, Serialize};
 use writecliff_base::keys::{Flag, Percent, PositiveTime};
@@ -11,6 +10,7 @@ use writecliff_base::located::{Change, Table};
 use writecliff_base::{Nanos, counters, saved, section};
 use writecliff_host_interface::Cause;
 
+use crate::device_file::scaled::shorter;
 use crate::mechanisms::{
     Checked, Described, Mechanism, MechanismSection, Numbered, Resizing, steps,
 };
@@ -37,7 +37,7 @@ impl MechanismSection for EnduranceConfig {
     }
 
     fn scaled(&self, drive: &Resizing<'_>) -> Vec<Change> {
-        vec![drive.shorter("endurance.life", self.life)]
+        vec![shorter("endurance.life", self.life, drive.scale)]
     }
 
     fn places_alike(ours: Option<&Self>, theirs: Option<&Self>) -> bool {

@@ -3,8 +3,7 @@
 //! The drive decodes commands, places data and completes commands. At each of these steps, the
 //! drive calls a hook of each of its mechanisms, in the order of the list in `mod.rs`. A mechanism
 //! implements the hooks that it needs. The calls are static: a hook that no mechanism in the list
-//! implements compiles to nothing. A drive skips the steps in which none of its mechanisms takes
-//! part ([`steps`]).
+//! implements compiles to nothing. A drive skips [`steps`] in which no mechanism takes part.
 //!
 //! A mechanism lists its state fields in `saved!`, which saves and restores them with the drive;
 //! its configuration is not part of a saved state.

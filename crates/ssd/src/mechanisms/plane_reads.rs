@@ -13,7 +13,6 @@ use crate::{Backend, DeviceConfig, FlashOperation, Lane, ReadFor, Recorder, SsdE
 /// Maximum number of planes per die that read independently.
 pub const PLANES_MAX: usize = 1 << (u16::BITS - PLANE_SHIFT);
 
-/// Reads in progress on the planes.
 #[derive(Clone, Debug)]
 pub(crate) struct Planes {
     /// Set of busy planes for each die.

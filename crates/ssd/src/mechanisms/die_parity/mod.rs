@@ -12,6 +12,7 @@ use writecliff_base::keys::{Count, PositiveTime};
 use writecliff_base::located::{Change, Table};
 use writecliff_base::{Nanos, ReclaimUnitId, SLOT_BYTES, counters, counts, saved, section};
 
+use crate::device_file::scaled::shorter;
 use crate::mechanisms::{Checked, Described, Mechanism, MechanismSection, Resizing, steps};
 use crate::{DeviceConfig, Recorder, Ssd, Storage};
 
@@ -54,8 +55,7 @@ pub(crate) struct DieParity {
     pub next: Option<(u32, Nanos)>,
     pub counts: DieParityCounts,
     /// Number of flash reads of a host command in addition to the reads that it started. The number
-    /// includes reads of stripes, some of which start after a failed read, and excludes reads of
-    /// the lost die.
+    /// includes reads of stripes, some after a failed read, and excludes reads of the lost die.
     pub more_reads: i64,
 }
 
@@ -104,7 +104,7 @@ impl MechanismSection for DieParityConfig {
     }
 
     fn scaled(&self, drive: &Resizing<'_>) -> Vec<Change> {
-        vec![drive.shorter("die_parity.relocate_interval", self.relocate_interval)]
+        vec![shorter("die_parity.relocate_interval", self.relocate_interval, drive.scale)]
     }
 }
 

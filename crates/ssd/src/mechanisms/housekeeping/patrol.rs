@@ -1,7 +1,6 @@
 //! Patrol reads: at intervals, the firmware reads a portion of the media to find data that must be
 //! moved before they are lost. Micron's 5100 counts such scans as integrity scans in SMART
-//! attributes 211 to 213. US patent 11,385,984 calls them read scans and discusses their impact on
-//! the host.
+//! attributes 211 to 213. US patent 11,385,984 discusses the impact of such read scans on hosts.
 //!
 //! Each page takes as much firmware time as a command. A drive whose firmware is the bottleneck is
 //! therefore slightly slower during a scan: some seconds have fewer I/Os than others although

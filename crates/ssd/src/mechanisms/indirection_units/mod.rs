@@ -3,13 +3,11 @@
 //!
 //! With `merged_units`, a partly written unit first waits in the protected buffer for its remaining
 //! data. If more than `merged_units` units wait, the least recently written unit is passed to the
-//! FTL. Sequential small writes therefore cost the same as large writes, and each random small
-//! write costs a whole unit.
+//! FTL. Sequential small writes thus cost as much as large writes, and random ones a whole unit.
 //!
 //! On a busy drive, only other writes end the wait, so timed and fast-forwarded writes place data
 //! identically. Once the drive has been idle for `idle_delay`, it passes all waiting units to the
-//! FTL, starting with the least recently written unit. `idle_delay` is therefore the hold time of
-//! an idle drive.
+//! FTL, the least recently written first. `idle_delay` is thus the hold time of an idle drive.
 
 mod section;
 
@@ -121,8 +119,7 @@ impl LargeUnits {
     }
 
     /// Writes the bytes `range` of a unit, relative to the start of the unit. The unit then waits,
-    /// or is passed to the FTL if it is complete. If too many units wait, also passes the oldest
-    /// unit.
+    /// or is passed to the FTL if it is complete. If too many wait, also passes the oldest.
     fn write<S: FlashSink>(
         &mut self,
         (unit, stream): (u32, StreamId),

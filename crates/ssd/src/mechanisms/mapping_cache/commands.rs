@@ -34,7 +34,7 @@ impl MappingCache {
             }
         };
         self.carry(drive, traffic);
-        load.and_then(|load| self.load(load))
+        self.loads.get_mut(usize::from(load?))?.as_mut()
     }
 
     /// Reads a translation page: as early as a host read, or for a write behind the die's work.

@@ -197,10 +197,6 @@ impl MappingCache {
         Some(id)
     }
 
-    fn load(&mut self, load: LoadId) -> Option<&mut PageLoad> {
-        self.loads.get_mut(usize::from(load))?.as_mut()
-    }
-
     fn end_load(&mut self, load: LoadId) -> Option<PageLoad> {
         let ended = self.loads.get_mut(usize::from(load))?.take()?;
         self.pages.set_loading(ended.page, false);

@@ -1,8 +1,7 @@
 //! Translation pages of a drive, in the order of their last use.
 //!
 //! The most recently used pages are in the controller, and the next pages in the host memory
-//! buffer. The buffer also holds the controller's pages, so the two tiers together form one list in
-//! two segments.
+//! buffer, which also holds the controller's pages: the tiers form one list in two segments.
 
 use writecliff_base::saved;
 
@@ -109,14 +108,12 @@ impl Pages {
         self.flags[page as usize] |= EXISTS | DIRTY | CHANGED;
     }
 
-    /// Records that a page's copy on flash is up to date.
     pub(crate) fn written_back(&mut self, page: u32) {
         self.flags[page as usize] &= !(DIRTY | CHANGED);
     }
 
     /// Makes a page the most recently used page, and returns the page that leaves the list to make
-    /// room. `demoted` receives `true` if a page that leaves the controller has changed in the
-    /// meantime.
+    /// room. `demoted` receives `true` if a page that leaves the controller has changed.
     pub(crate) fn use_now(&mut self, page: u32, demoted: impl FnOnce(bool)) -> Option<u32> {
         if let Some(tier) = self.tier(page) {
             self.unlink(page, tier);

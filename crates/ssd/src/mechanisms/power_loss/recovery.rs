@@ -140,7 +140,6 @@ pub fn bounds(config: &DeviceConfig) -> [Rebuild; 2] {
     [rebuild(config, &nothing), rebuild(config, &most)]
 }
 
-/// Returns the time until a drive is ready after a power loss.
 pub(crate) fn rebuild(config: &DeviceConfig, lost: &Lost) -> Rebuild {
     let recovery = config.recovery();
     let geometry = &config.geometry;

@@ -5,8 +5,7 @@
 //! folded, which means that they are read and the FTL writes them to the main flash. When all data
 //! are folded, their blocks are erased. Data that are overwritten or trimmed before folding become
 //! invalid in the log and are never folded. The log is full when the distance between tail and head
-//! is `size`. The distance includes invalid data, which occupy pages until the tail has passed
-//! them.
+//! is `size`. The distance includes invalid data, which occupy pages until the tail passes them.
 //!
 //! The FTL's copy of a page becomes invalid as soon as the log has newer data, so GC does not
 //! relocate the old copy. All decisions here depend on the writes and not on time, so timed and

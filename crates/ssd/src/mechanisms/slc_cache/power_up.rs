@@ -1,6 +1,5 @@
 //! Log after a power loss: it drops lost entries, and restores entries whose folded data did not
-//! reach the main flash. The blocks of restored entries are not erased before the folded data are
-//! programmed.
+//! reach the main flash. Their blocks are not erased before the folded data are programmed.
 
 use std::ops::Range;
 
