@@ -63,7 +63,6 @@ impl Channel {
         }
     }
 
-    /// Consumes the next `N` bytes.
     pub(crate) fn head<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         loop {
             if let Some(&head) = self.input.head() {
@@ -74,14 +73,12 @@ impl Channel {
         }
     }
 
-    /// Consumes the next `count` bytes.
     pub(crate) fn take(&mut self, count: usize) -> io::Result<Vec<u8>> {
         let mut taken = Vec::new();
         self.each(count, |bytes| taken.extend_from_slice(bytes))?;
         Ok(taken)
     }
 
-    /// Discards the next `count` bytes.
     pub(crate) fn skip(&mut self, count: usize) -> io::Result<()> {
         self.each(count, |_| {})
     }

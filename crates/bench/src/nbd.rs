@@ -15,7 +15,8 @@ const SIMPLE_REPLY_BYTES: usize = 16;
 /// A connection in the transmission phase.
 pub struct Client {
     channel: Channel,
-    size: u64,
+    /// Size of the export in bytes.
+    pub size: u64,
 }
 
 impl Client {
@@ -34,11 +35,6 @@ impl Client {
         let export: [u8; 10] = channel.head()?; // The export size and its flags.
         let size = u64::from_be_bytes(*export.first_chunk().expect("10 bytes"));
         Ok(Self { channel, size })
-    }
-
-    /// Returns the size of the export in bytes.
-    pub fn size(&self) -> u64 {
-        self.size
     }
 
     /// Keeps `queue_depth` requests outstanding until `next` returns `None`.

@@ -32,7 +32,8 @@ pub struct Client {
     /// Admin queue, which must stay connected because its loss ends the controller.
     _admin: Channel,
     io: Channel,
-    size: u64,
+    /// Size of the namespace in bytes.
+    pub size: u64,
     block_bytes: u32,
 }
 
@@ -56,11 +57,6 @@ impl Client {
         }
         let (io, _) = begin(address, &subsystem, controller, 1)?;
         Ok(Self { _admin: admin, io, size: blocks << shift, block_bytes: 1 << shift })
-    }
-
-    /// Returns the size of the namespace in bytes.
-    pub fn size(&self) -> u64 {
-        self.size
     }
 
     /// Keeps `queue_depth` requests outstanding until `next` returns `None`. Request offsets and

@@ -92,7 +92,6 @@ impl Memory {
         self.put(number, &whole)
     }
 
-    /// Replaces a page.
     fn put(&mut self, number: u64, data: &[u8]) -> Result<(), ContentsError> {
         debug_assert_eq!(data.len(), PAGE_BYTES, "a page is replaced as a whole");
         if data == &ZEROS[..] {

@@ -33,7 +33,6 @@ pub enum SavedError {
     Contents(#[from] ContentsError),
 }
 
-/// Pages that are being written to a file.
 struct Batch<W: Write> {
     out: StateWriter<W>,
     numbers: Vec<u8>,

@@ -108,11 +108,11 @@ impl Events {
     ) -> ControlFlow<(), Footprint> {
         // Measure two rounds with one copy first, then run two rounds with all copies.
         let alone = u64::from(copies > 1);
-        let whole = 2.0 * (self.len() as u64 * (u64::from(copies) + alone)).max(1) as f64;
+        let whole = 2.0 * (self.all.len() as u64 * (u64::from(copies) + alone)).max(1) as f64;
         let mut before = 0.0;
         let mut round_blocks = 0;
         if copies > 1 {
-            before = 2.0 * self.len() as f64 / whole;
+            before = 2.0 * self.all.len() as f64 / whole;
             let mut first = |share: f64| watch(share * before);
             round_blocks = self.footprint_watched(file_system, 1, &mut first)?.written_blocks;
         }
@@ -197,7 +197,7 @@ impl Events {
                     rounds,
                     redrawn_blocks: all.redraw.blocks,
                     undrawn_blocks: all.redraw.undrawn_blocks,
-                    origins: self.iter().map(|event| event.origin + 1).max().unwrap_or(1),
+                    origins: self.all.iter().map(|event| event.origin + 1).max().unwrap_or(1),
                 };
                 trace.assert_consistent();
                 return Ok(trace);
@@ -215,7 +215,7 @@ impl Events {
 
     /// Returns the completed fraction: of rounds or data, but at most of the first round.
     fn share(&self, how: &LayOut, all: &Copies<'_>) -> f64 {
-        let rounds = all.applied as f64 / (self.len() as f64 * f64::from(how.copies));
+        let rounds = all.applied as f64 / (self.all.len() as f64 * f64::from(how.copies));
         let share = match how.repeats {
             Repeats::Times(times) => rounds / f64::from(times.max(1)),
             Repeats::Fills(drives) => {

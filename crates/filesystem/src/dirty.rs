@@ -24,7 +24,6 @@ pub(super) struct DirtyRun {
     pub source: Source,
 }
 
-/// The dirty blocks of a file.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Dirty {
     /// Dirty runs, sorted and without overlap.
@@ -32,7 +31,6 @@ pub(super) struct Dirty {
     since_ms: u32,
 }
 
-/// Dirty files and their total size.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PageCache {
     /// Files with the times when they became dirty, in order; stale if written back since.
@@ -92,7 +90,6 @@ impl Dirty {
         at
     }
 
-    /// Removes and returns all runs for write-back.
     pub(super) fn take(&mut self, cache: &mut PageCache) -> Vec<DirtyRun> {
         let runs = std::mem::take(&mut self.runs);
         cache.blocks -= runs.iter().map(|run| u64::from(run.end - run.first)).sum::<u64>();

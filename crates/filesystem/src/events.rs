@@ -80,7 +80,8 @@ pub const LEFT_OUT: u8 = 255;
 /// A trace of file operations.
 #[derive(Clone, Debug, Default)]
 pub struct Events {
-    pub(super) events: Vec<TraceEvent>,
+    /// Operations in order.
+    pub all: Vec<TraceEvent>,
     /// Largest file number plus one.
     pub files: u32,
 }
@@ -100,14 +101,14 @@ impl Events {
         {
             return Err(TraceError::Trace("the columns differ in length".to_owned()));
         }
-        let before = (self.events.len(), self.files);
-        self.events.reserve(rows);
+        let before = (self.all.len(), self.files);
+        self.all.reserve(rows);
         for row in 0..rows {
             match row_of(batch, row) {
                 Ok(Some(event)) => self.add(event),
                 Ok(None) => {}
                 Err(message) => {
-                    self.events.truncate(before.0);
+                    self.all.truncate(before.0);
                     self.files = before.1;
                     return Err(TraceError::Row { row, message });
                 }
@@ -119,27 +120,12 @@ impl Events {
     /// Appends one operation without checking it.
     pub fn add(&mut self, event: TraceEvent) {
         self.files = self.files.max(event.file + 1);
-        self.events.push(event);
-    }
-
-    /// Iterates over the operations in order.
-    pub fn iter(&self) -> impl Iterator<Item = &TraceEvent> {
-        self.events.iter()
-    }
-
-    /// Returns the number of operations.
-    pub fn len(&self) -> usize {
-        self.events.len()
-    }
-
-    /// Returns `true` if `len` is 0.
-    pub fn is_empty(&self) -> bool {
-        self.events.is_empty()
+        self.all.push(event);
     }
 
     /// Returns the largest folder number plus one.
     pub(super) fn folders(&self) -> u32 {
-        self.iter().map(|event| u32::from(event.folder) + 1).max().unwrap_or(1)
+        self.all.iter().map(|event| u32::from(event.folder) + 1).max().unwrap_or(1)
     }
 }
 

@@ -103,7 +103,6 @@ impl Source {
 struct File {
     /// Extents, sorted by file block; gaps are holes.
     extents: Vec<Extent>,
-    /// Files that wait for write-back.
     dirty: Dirty,
 }
 
@@ -141,28 +140,20 @@ impl FileLayout {
     /// Applies a file operation and appends the resulting requests to `out`.
     pub fn apply(&mut self, event: &TraceEvent, out: &mut Vec<BlockRequest>) -> Result<(), Full> {
         let end = event.offset + event.length;
+        let first_whole = event.offset.div_ceil(SLOT_BYTES) as u32;
         match event.op {
             FileOp::Write if event.length > 0 => {
                 let first = (event.offset / SLOT_BYTES) as u32;
-                self.write(event, first, end.div_ceil(SLOT_BYTES) as u32, out)
+                return self.write(event, first, end.div_ceil(SLOT_BYTES) as u32, out);
             }
-            FileOp::Write => Ok(()),
-            FileOp::Truncate => {
-                self.free(event.file, event.offset.div_ceil(SLOT_BYTES) as u32, u32::MAX, out);
-                Ok(())
-            }
-            FileOp::Punch => {
-                let first = event.offset.div_ceil(SLOT_BYTES) as u32;
-                self.free(event.file, first, (end / SLOT_BYTES) as u32, out);
-                Ok(())
-            }
+            FileOp::Write => {}
+            FileOp::Truncate => self.free(event.file, first_whole, u32::MAX, out),
+            FileOp::Punch => self.free(event.file, first_whole, (end / SLOT_BYTES) as u32, out),
             // An object that exists before its creation was left by an earlier round.
-            FileOp::Unlink | FileOp::Create => {
-                self.unlink(event.file, out);
-                Ok(())
-            }
-            FileOp::Sync => self.write_back(event.file, out),
+            FileOp::Unlink | FileOp::Create => self.unlink(event.file, out),
+            FileOp::Sync => return self.write_back(event.file, out),
         }
+        Ok(())
     }
 
     /// Writes back the files of a trace copy that have been dirty for too long at time `now_ms`.
@@ -349,7 +340,6 @@ fn trim(freed: Run, written: &mut [bool], out: &mut Vec<BlockRequest>) {
     written[range].fill(false);
 }
 
-/// Returns the index of the first extent that starts after `block`.
 fn following(extents: &[Extent], block: u32) -> usize {
     match extents.last() {
         None => 0,

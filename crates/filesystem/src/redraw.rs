@@ -54,7 +54,6 @@ pub(super) struct Redraw {
     /// First block of each cell; `ends` contains the end of a file's last cell.
     firsts: Vec<u64>,
     ends: Vec<u64>,
-    /// Cells that are exchanged with each other.
     classes: Vec<Vec<u32>>,
     /// `true` if the cells of a class may be written more or less often than in the trace.
     independent: bool,
@@ -113,22 +112,19 @@ impl Redraw {
         bounds.dedup();
         let at = |file, block| bounds.partition_point(|&bound| bound < (file, block));
         // Differences between adjacent cells in the counts of runs, and of runs that cannot move.
-        let mut writes = vec![0_i64; bounds.len() + 1];
-        let mut fixed = vec![0_i64; bounds.len() + 1];
-        let mut scattered = vec![0_i64; bounds.len() + 1];
+        let mut differences = vec![[0_i64; 3]; bounds.len()];
+        let mut add = |file, first, end, counted: [bool; 3]| {
+            for (n, counted) in counted.into_iter().enumerate() {
+                differences[at(file, first)][n] += i64::from(counted);
+                differences[at(file, end)][n] -= i64::from(counted);
+            }
+        };
         for run in runs {
-            let (first, end) = (at(run.file, run.first), at(run.file, run.end));
-            writes[first] += 1;
-            writes[end] -= 1;
-            fixed[first] += i64::from(!run.is_movable);
-            fixed[end] -= i64::from(!run.is_movable);
-            let is_scattered = i64::from(run.end - run.first < SEQUENTIAL);
-            scattered[first] += is_scattered;
-            scattered[end] -= is_scattered;
+            let is_scattered = run.end - run.first < SEQUENTIAL;
+            add(run.file, run.first, run.end, [true, !run.is_movable, is_scattered]);
         }
         for &(file, (first, end)) in punched {
-            fixed[at(file, first)] += 1;
-            fixed[at(file, end)] -= 1;
+            add(file, first, end, [false, true, false]);
         }
         let mut redraw = Self::default();
         let mut keys = Vec::new();
@@ -136,9 +132,10 @@ impl Redraw {
         let mut counts = [0_u64; 4];
         let (mut count, mut is_fixed, mut is_scattered) = (0, 0, 0);
         for (index, &(file, first)) in bounds.iter().enumerate() {
-            count += writes[index];
-            is_fixed += fixed[index];
-            is_scattered += scattered[index];
+            let [more, more_fixed, more_scattered] = differences[index];
+            count += more;
+            is_fixed += more_fixed;
+            is_scattered += more_scattered;
             let next = bounds.get(index + 1).filter(|next| next.0 == file);
             let end = next.map_or(first, |next| next.1);
             redraw.firsts.push(first);

@@ -23,7 +23,6 @@ use writecliff_base::SLOT_BYTES;
 /// Number of events between two progress reports, which take a few milliseconds.
 const WATCH_EVERY: u64 = 1 << 16;
 
-/// Reason why a round does not finish.
 pub(super) enum Halt {
     Full,
     Stopped,
@@ -35,7 +34,6 @@ impl From<Full> for Halt {
     }
 }
 
-/// One copy of the traced program.
 #[derive(Default)]
 struct Program {
     next: usize,
@@ -46,7 +44,6 @@ struct Program {
     written: u64,
     /// Number of blocks that the copy's files occupy.
     live: u64,
-    /// Maximum number of blocks that the copy's files have occupied.
     peak: u64,
     /// Limit on the blocks that the copy's files occupy: the peak of the first round.
     limit: u64,
@@ -81,11 +78,11 @@ impl<'a> Copies<'a> {
             ..Program::default()
         };
         Self {
-            events: &events.events,
+            events: &events.all,
             files: events.files,
             folders: events.folders(),
             programs: (0..copies).map(begin).collect(),
-            redraw: Redraw::new(&events.events, events.files),
+            redraw: Redraw::new(&events.all, events.files),
             created: vec![0; events.files as usize * copies as usize],
             applied: 0,
             written: 0,

@@ -35,14 +35,12 @@ words! {
     }
 }
 
-/// Range of consecutive drive blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub start: u32,
     pub count: u32,
 }
 
-/// Free space of a drive.
 #[derive(Clone, Debug)]
 pub(super) struct Space {
     /// End and length of each free extent; adjacent extents are merged. The key is the end because
@@ -145,7 +143,6 @@ impl Space {
         Some(Run { start: at, count })
     }
 
-    /// Returns allocated blocks to the free space.
     pub(super) fn release(&mut self, run: Run) {
         if run.count == 0 {
             return;

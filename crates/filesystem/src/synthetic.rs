@@ -38,7 +38,6 @@ pub struct Store {
     pub seed: u64,
 }
 
-/// A flush or merge in progress.
 struct Job {
     /// Tables that are still to be written.
     outputs: VecDeque<u32>,
@@ -174,7 +173,6 @@ impl Run {
         Some(self.merge_of(inputs, level + 1, usize::from(settled)))
     }
 
-    /// Removes a random table from a level.
     fn draw(&mut self, level: usize) -> u32 {
         let index = self.random.below(self.levels[level].len() as u64) as usize;
         self.levels[level].swap_remove(index)

@@ -302,7 +302,7 @@ fn invalid_rows_are_rejected_with_their_number() {
         Batch { class: &[0, 2], ..right },
     ] {
         assert!(matches!(events.push(&wrong), Err(TraceError::Row { row: 1, .. })), "{wrong:?}");
-        assert!(events.is_empty());
+        assert!(events.all.is_empty());
         assert_eq!(events.files, 0);
     }
     assert!(matches!(events.push(&Batch { op: &[0], ..right }), Err(TraceError::Trace(_))));
@@ -310,7 +310,7 @@ fn invalid_rows_are_rejected_with_their_number() {
     events.push(&Batch { ops: &[LEFT_OUT, 2], ..right }).unwrap();
     let unlink = TraceEvent { stream: 4, origin: 2, ..event(FileOp::Unlink, 0, 0, 0) };
     let write = TraceEvent { stream: 3, origin: 1, ..event(FileOp::Write, 0, 0, 1) };
-    assert_eq!(events.iter().copied().collect::<Vec<_>>(), [write, unlink, unlink]);
+    assert_eq!(events.all, [write, unlink, unlink]);
 }
 
 #[test]

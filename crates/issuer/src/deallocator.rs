@@ -14,7 +14,6 @@ use rustix::ioctl::{Opcode, Setter, ioctl};
 
 use crate::clock::now_ns;
 
-/// Number of concurrent deallocations.
 const THREADS: usize = 8;
 const BLKDISCARD: Opcode = 0x1277;
 
@@ -24,7 +23,6 @@ struct Request {
     length: u64,
 }
 
-/// A completed deallocation.
 pub(crate) struct Deallocated {
     pub(crate) slot: u32,
     pub(crate) at_ns: u64,
@@ -40,7 +38,6 @@ struct Common {
     ended: AtomicBool,
 }
 
-/// Executes deallocations concurrently with the requesting thread.
 pub(crate) struct Deallocator {
     common: Arc<Common>,
     requests: Sender<Request>,

@@ -70,7 +70,6 @@ impl Feed {
         }
     }
 
-    /// Waits for the first I/Os.
     pub(crate) fn wait(&mut self) {
         if self.batch.as_slice().is_empty()
             && let Ok(batch) = self.receiver.recv()

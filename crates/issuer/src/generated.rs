@@ -42,7 +42,6 @@ pub struct Generated {
     /// Threads, ordered by the due time of their next I/O.
     order: BinaryHeap<Reverse<(u64, u32)>>,
     jobs: Vec<Left>,
-    /// End time of all jobs.
     end_ns: u64,
 }
 

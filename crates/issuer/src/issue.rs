@@ -63,7 +63,6 @@ pub struct Issue<'a> {
 struct Ready {
     io: Io,
     piece: Option<Piece>,
-    /// Time of its issue.
     issue_ns: u64,
 }
 
@@ -347,7 +346,6 @@ impl Issuing<'_> {
         if pushed > 0 { self.ring.submit() } else { Ok(()) }
     }
 
-    /// Drops the waiting I/Os of a lane.
     fn leave(&mut self, lane: usize) {
         debug_assert!(self.waiting >= self.lanes[lane].waiting.len());
         for ready in std::mem::take(&mut self.lanes[lane].waiting) {
@@ -359,7 +357,6 @@ impl Issuing<'_> {
         }
     }
 
-    /// Waits until `until_ns` at the latest.
     fn pause(&mut self, now: u64, until_ns: u64) -> io::Result<()> {
         let left = until_ns - now;
         if left <= SPIN_NS {
@@ -393,7 +390,7 @@ impl Issuing<'_> {
     }
 
     fn show(&mut self, now: u64) {
-        self.shared.show(&IssueProgress {
+        self.shared.show(IssueProgress {
             elapsed_ns: now.saturating_sub(self.start_ns),
             ios: self.collector.ios,
             bytes: self.collector.bytes,

@@ -109,7 +109,6 @@ pub struct Measured {
     pub is_pinned: bool,
 }
 
-/// Collects completions.
 pub(crate) struct Collector {
     pub(crate) measured: Measured,
     pub(crate) ios: u64,
@@ -171,7 +170,6 @@ impl Collector {
         }
     }
 
-    /// Records the issue time of an I/O.
     #[inline]
     pub(crate) fn issued(&mut self, io: &Io, issue_ns: u64) {
         let lateness = &mut self.measured.lateness;

@@ -15,7 +15,6 @@ const ENTRIES: u32 = 256;
 const GETEVENTS: u32 = 1;
 const TARGET: Fixed = Fixed(0);
 
-/// Request to be submitted.
 pub(crate) struct Request {
     pub(crate) operation: Operation,
     pub(crate) offset: u64,
@@ -77,7 +76,6 @@ impl Ring {
         assert!(pushed.is_ok(), "each batch is submitted before the next");
     }
 
-    /// Submits the pushed requests.
     pub(crate) fn submit(&mut self) -> io::Result<()> {
         while !self.ring.submission().is_empty() {
             match self.ring.submit() {

@@ -1,6 +1,6 @@
 //! State shared between an issue and its observers.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use crate::io::Io;
@@ -41,7 +41,7 @@ pub struct Shared {
     /// `true` if completed I/Os are stored until the call to [`Self::take`].
     pub(crate) records: bool,
     done: Mutex<Vec<Done>>,
-    live: [AtomicU64; 5],
+    live: Mutex<IssueProgress>,
 }
 
 impl Shared {
@@ -68,16 +68,11 @@ impl Shared {
 
     /// Returns the current totals.
     pub fn live(&self) -> IssueProgress {
-        let [elapsed_ns, ios, bytes, due_ns, in_flight] =
-            [0, 1, 2, 3, 4].map(|n: usize| self.live[n].load(Relaxed));
-        IssueProgress { elapsed_ns, ios, bytes, due_ns, in_flight }
+        *self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn show(&self, live: &IssueProgress) {
-        let values = [live.elapsed_ns, live.ios, live.bytes, live.due_ns, live.in_flight];
-        for (to, value) in self.live.iter().zip(values) {
-            to.store(value, Relaxed);
-        }
+    pub(crate) fn show(&self, live: IssueProgress) {
+        *self.live.lock().unwrap_or_else(PoisonError::into_inner) = live;
     }
 
     #[inline]

@@ -76,7 +76,6 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Returns the first `count` bytes of the host's data.
     pub(crate) fn first(self, count: usize) -> Result<&'a [u8], Refusal> {
         self.data.get(..count).ok_or(Refusal::at(Status::DATA_SGL_LENGTH, 24))
     }
@@ -124,33 +123,6 @@ pub enum Work {
     Flush,
     Compare(Span),
     Verify(Span),
-}
-
-/// Reason why the drive could not do the work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// The data compared by a Compare command differ.
-    Different,
-    /// The data of a read could not be corrected.
-    UnrecoveredRead,
-    /// The data of a write could not be stored.
-    WriteFault,
-    /// The drive is read-only.
-    WriteProtected,
-    /// Any other drive failure.
-    Internal,
-}
-
-impl Failure {
-    pub(crate) fn status(self) -> Status {
-        match self {
-            Self::Different => Status::COMPARE_FAILURE,
-            Self::UnrecoveredRead => Status::UNRECOVERED_READ,
-            Self::WriteFault => Status::WRITE_FAULT,
-            Self::WriteProtected => Status::WRITE_PROTECTED,
-            Self::Internal => Status::INTERNAL_ERROR,
-        }
-    }
 }
 
 /// Identifier of a command whose `Work` is not finished.

@@ -9,7 +9,6 @@ use crate::events::{Event, Events, NAMESPACE_NOTICES};
 use crate::logs::kelvin;
 use crate::page::milliseconds;
 
-/// Maximum Queue Entries Supported.
 pub(crate) const QUEUE_ENTRIES: u16 = 1024;
 
 // Controller Configuration and Controller Status (Base 2.1, 3.1.4.5 and 3.1.4.6).
@@ -25,7 +24,6 @@ pub(crate) enum Kind {
     Discovery,
 }
 
-/// Owner of a controller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Host {
     pub(crate) nqn: String,
@@ -80,7 +78,6 @@ pub(crate) struct Controller {
     pub(crate) features: Features,
     pub(crate) events: Events,
     pub(crate) namespace_changed: bool,
-    /// Connected I/O queues.
     pub(crate) queues: BTreeSet<u16>,
     /// SMART critical warnings that have already been reported.
     pub(crate) warned: u8,
@@ -144,7 +141,6 @@ impl Controller {
     }
 }
 
-/// Effect of a write to Controller Configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     None,

@@ -3,8 +3,8 @@
 use writecliff_base::{Bytes, Nanos};
 use writecliff_host_interface::placement::{DataPlacement, FdpConfiguration, Refusal};
 
-use crate::command::Failure;
 use crate::error_log::{ErrorEntry, ErrorLog};
+use crate::status::Status;
 
 /// Drive properties that do not change while the drive is served.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,10 +130,10 @@ pub trait Drive {
     fn set_write_cache(&mut self, enabled: bool);
 
     /// Erases all data.
-    fn erase(&mut self) -> Result<(), Failure>;
+    fn erase(&mut self) -> Result<(), Status>;
 
     /// Erases all data, and sets the logical block size to the one with index `lba_format`.
-    fn format(&mut self, lba_format: u8) -> Result<(), Failure>;
+    fn format(&mut self, lba_format: u8) -> Result<(), Status>;
 
     /// Announces that a host is shutting down, so data in a volatile cache must become durable.
     fn shutdown(&mut self);

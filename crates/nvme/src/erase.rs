@@ -1,7 +1,7 @@
 //! Format NVM (Base 2.1, 5.1.10) and Sanitize (5.1.22 and 8.1.24), which erase all data. The drive
 //! erases immediately, so a sanitize operation is never in progress.
 
-use crate::command::{ALL_NAMESPACES, Entry, Failure, Work};
+use crate::command::{ALL_NAMESPACES, Entry, Work};
 use crate::drive::Drive;
 use crate::events::Event;
 use crate::page::Page;
@@ -32,7 +32,7 @@ pub(crate) fn format(context: &mut Context<'_>, entry: Entry<'_>) -> Answered {
         2 if identity.crypto_erase => {}
         _ => return Err(Refusal::field(10)),
     }
-    context.drive.format(lba_format as u8).map_err(Failure::status)?;
+    context.drive.format(lba_format as u8)?;
     context.shared.raised = Some(Event::NamespaceChanged);
     Ok(Answer::OK)
 }
@@ -45,13 +45,12 @@ pub(crate) fn sanitize(context: &mut Context<'_>, entry: Entry<'_>) -> Answered 
         CRYPTO_ERASE if identity.crypto_erase => {}
         _ => return Err(Refusal::field(10)),
     }
-    context.drive.erase().map_err(Failure::status)?;
+    context.drive.erase()?;
     context.shared.sanitize = Sanitize { last: Some(entry.dword(10)), is_erased: true };
     context.shared.raised = Some(Event::SanitizeCompleted);
     Ok(Answer::OK)
 }
 
-/// The most recent sanitize operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sanitize {
     /// Command dword 10 of the most recent operation.

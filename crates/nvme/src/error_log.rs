@@ -37,21 +37,13 @@ pub struct ErrorEntry {
 /// Failed commands, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorLog {
-    count: u64,
-    entries: VecDeque<ErrorEntry>,
+    /// Number of errors in the controller's lifetime.
+    pub count: u64,
+    /// Most recent errors, newest first.
+    pub entries: VecDeque<ErrorEntry>,
 }
 
 impl ErrorLog {
-    /// Returns the number of errors in the controller's lifetime.
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// Returns the most recent errors, newest first.
-    pub fn entries(&self) -> impl Iterator<Item = &ErrorEntry> {
-        self.entries.iter().take(ENTRIES_MAX)
-    }
-
     /// Adds an entry and assigns it the next number.
     pub fn add(&mut self, entry: ErrorEntry) {
         self.count += 1;
@@ -61,7 +53,7 @@ impl ErrorLog {
 
     pub(crate) fn page(&self) -> Page {
         let mut page = Page::new(ENTRY_BYTES * ENTRIES_MAX);
-        for (n, entry) in self.entries().enumerate() {
+        for (n, entry) in self.entries.iter().take(ENTRIES_MAX).enumerate() {
             let at = ENTRY_BYTES * n;
             page.u64(at, entry.number);
             page.u16(at + 8, entry.queue);

@@ -62,7 +62,6 @@ impl Events {
         true
     }
 
-    /// Returns the requests to be completed as aborted.
     pub(crate) fn take_aborted(&mut self) -> Vec<u16> {
         std::mem::take(&mut self.aborted)
     }

@@ -43,7 +43,6 @@ const IN_COMMAND: bool = false;
 const IN_DATA: bool = true;
 
 impl<D: Drive> Subsystem<D> {
-    /// Connects a queue.
     pub(crate) fn connect_to(&mut self, request: Request<'_>) -> Result<Association, Refusal> {
         let Self { drive, shared, controllers, .. } = self;
         let Request { entry, data, .. } = request;
@@ -147,7 +146,6 @@ fn name(data: &[u8], at: usize) -> Option<String> {
     (!name.is_empty() && name.len() <= 223).then(|| name.to_owned())
 }
 
-/// Executes a fabrics command on a connected queue.
 pub(crate) fn execute(context: &mut Context<'_>, queue: u16, entry: Entry<'_>) -> Answered {
     if queue != 0 {
         return Err(Status::INVALID_OPCODE.into());

@@ -99,7 +99,6 @@ pub(crate) fn get(context: &mut Context<'_>, request: Request<'_>) -> Answered {
     }
 }
 
-/// Returns the value of a numeric feature.
 fn value(
     context: &Context<'_>,
     entry: Entry<'_>,

@@ -16,7 +16,6 @@ use crate::subsystem::{Answer, Answered, Context, own_namespace};
 pub(crate) const VERSION: u32 = 0x0002_0100;
 /// Size of every Identify data structure in bytes.
 const IDENTIFY_BYTES: usize = 4096;
-/// The only endurance group.
 pub(crate) const ENDURANCE_GROUP: u16 = 1;
 
 const NAMESPACE: u8 = 0x00;
@@ -224,7 +223,6 @@ fn namespace(page: &mut Page, context: &Context<'_>) {
     }
 }
 
-/// Fills in the Namespace Identification Descriptor list.
 fn descriptors(page: &mut Page, identity: &Identity) {
     const NVM_COMMAND_SET: [u8; 1] = [0];
     let listed: [(u8, &[u8]); 4] =

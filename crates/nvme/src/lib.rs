@@ -26,7 +26,7 @@ mod page;
 pub mod status;
 pub mod subsystem;
 
-pub use command::{Entry, Failure, Outcome, Placement, Reply, Request, Span, Ticket, Work};
+pub use command::{Entry, Outcome, Placement, Reply, Request, Span, Ticket, Work};
 pub use drive::{Drive, Health, Identity, PlacementInterface};
 pub use error_log::{ErrorEntry, ErrorLog};
 pub use fabrics::{Association, DISCOVERY_NQN};

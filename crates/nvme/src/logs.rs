@@ -128,7 +128,6 @@ const MINUTE: u64 = 60 * SECOND;
 const HOUR: u64 = 60 * MINUTE;
 /// SMART data unit: 1000 units of 512 bytes.
 const DATA_UNIT: u64 = 512_000;
-/// Data unit of the endurance group log.
 const BILLION: u64 = 1_000_000_000;
 
 const SPARE_LOW: u8 = 1 << 0;

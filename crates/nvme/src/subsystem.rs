@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use writecliff_base::Bytes;
 
-use crate::command::{Entry, Failure, NSID, Outcome, Reply, Request, Ticket, Work};
+use crate::command::{Entry, NSID, Outcome, Reply, Request, Ticket, Work};
 use crate::controller::{Controller, Kind};
 use crate::drive::Drive;
 use crate::erase::Sanitize;
@@ -47,13 +47,11 @@ pub struct Address {
     pub service: String,
 }
 
-/// State shared by all controllers.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
     pub(crate) access: Access,
     /// Identifiers of the I/O controllers, ascending.
     pub(crate) ids: Vec<u16>,
-    /// Number of enabled I/O controllers.
     pub(crate) in_use: u16,
     pub(crate) sanitize: Sanitize,
     /// Event that the current command raises for all controllers.
@@ -71,7 +69,6 @@ impl Shared {
     }
 }
 
-/// Objects that a command acts on.
 pub(crate) struct Context<'a> {
     pub(crate) drive: &'a mut dyn Drive,
     pub(crate) controller: &'a mut Controller,
@@ -137,21 +134,14 @@ impl<D: Drive> Subsystem<D> {
     /// association identifies the controller and the queue.
     pub fn connect(&mut self, request: Request<'_>) -> (Option<Association>, Reply) {
         let connected = self.connect_to(request);
-        let reply = |controller, queue, result, status| Reply {
-            result,
-            status,
-            ..Reply::new(controller, queue, request.entry.command_id())
-        };
-        match connected {
-            Ok(association) => {
-                let result = u64::from(association.controller);
-                (
-                    Some(association),
-                    reply(association.controller, association.queue, result, Status::SUCCESS),
-                )
+        let (controller, queue, result, status) = match connected {
+            Ok(Association { controller, queue, .. }) => {
+                (controller, queue, controller.into(), Status::SUCCESS)
             }
-            Err(refusal) => (None, reply(0, 0, u64::from(refusal.result), refusal.status)),
-        }
+            Err(Refusal { result, status, .. }) => (0, 0, result, status),
+        };
+        let reply = Reply::new(controller, queue, request.entry.command_id());
+        (connected.ok(), Reply { result: result.into(), status, ..reply })
     }
 
     /// Executes a command on a connected queue.
@@ -196,9 +186,9 @@ impl<D: Drive> Subsystem<D> {
         }
     }
 
-    /// Returns the completion of a command whose work has failed.
-    pub fn fail(&mut self, ticket: Ticket, failure: Failure) -> Reply {
-        self.refuse(ticket, failure.status().into())
+    /// Returns the completion of a command whose work has failed with this status.
+    pub fn fail(&mut self, ticket: Ticket, status: Status) -> Reply {
+        self.refuse(ticket, status.into())
     }
 
     /// Checks for events, and returns the completions of the requests that report them. This method
@@ -302,7 +292,6 @@ fn execute(mut context: Context<'_>, queue: u16, request: Request<'_>) -> Answer
     if queue == 0 { admin::execute(context, request) } else { io::execute(context, request) }
 }
 
-/// Checks that a command addresses the drive's namespace.
 pub(crate) fn own_namespace(entry: Entry<'_>) -> Result<(), Refusal> {
     if entry.nsid() == NSID { Ok(()) } else { Err(Refusal::at(Status::INVALID_NAMESPACE, 4)) }
 }

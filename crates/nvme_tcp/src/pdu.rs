@@ -105,7 +105,6 @@ pub(crate) fn begin(out: &mut Vec<u8>, header: &mut [u8], settings: Settings, le
     debug_assert_eq!(out.len() - base, start, "the data do not follow");
 }
 
-/// Appends a whole PDU.
 pub(crate) fn append(out: &mut Vec<u8>, header: &mut [u8], settings: Settings, data: &[u8]) {
     begin(out, header, settings, data.len());
     out.extend_from_slice(data);

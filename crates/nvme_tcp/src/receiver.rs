@@ -198,7 +198,6 @@ impl Receiver {
         Ok(())
     }
 
-    /// Handles a complete PDU.
     fn take(&mut self, pdu: &[u8], received: &mut Vec<Received>) -> Result<(), Fatal> {
         debug_assert_eq!(pdu.len(), u32_at(pdu, 4) as usize, "not a whole PDU");
         self.dispatch(pdu, received).map_err(|fault| Fatal::new(fault, pdu))

@@ -61,7 +61,6 @@ impl Sender {
         !self.flow_control && reply.status == Status::SUCCESS && reply.result == 0
     }
 
-    /// Counts a completed command.
     fn count(&mut self) {
         let before = self.outstanding.fetch_sub(1, Ordering::Relaxed);
         debug_assert!(before > 0, "a command completes once");

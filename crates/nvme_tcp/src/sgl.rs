@@ -6,11 +6,9 @@ use writecliff_nvme::command::MAX_TRANSFER;
 
 /// SGL Data Block descriptor with an offset into the capsule.
 const IN_CAPSULE: u8 = 0x01;
-/// Transport SGL Data Block descriptor.
 const BY_TRANSPORT: u8 = 0x5a;
 const FABRICS: u8 = 0x7f;
 
-/// Data transfer of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Data {
     None,

@@ -59,7 +59,6 @@ fn got(fd: c_int, offset: Option<off_t>, length: ssize_t) {
     }
 }
 
-/// Records an event of an open file.
 pub(crate) fn record(op: Op, fd: c_int, a: u64, b: u64) {
     if let Some(file) = File::open(fd) {
         file.record_name(fd);

@@ -103,7 +103,6 @@ fn header() -> Option<&'static Header> {
     if base.is_null() { None } else { Some(unsafe { &*base }) }
 }
 
-/// Returns `true` if events are being recorded.
 pub(crate) fn active() -> bool {
     header().is_some_and(|h| h.flags.load(Ordering::Relaxed) & STOPPED == 0)
 }

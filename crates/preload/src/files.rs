@@ -6,7 +6,6 @@ use libc::{c_char, c_int};
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The `statx` fields in use.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct File {
     pub(crate) dev: u32,

@@ -37,7 +37,6 @@ pub(crate) fn thread() -> [u8; 16] {
     KNOWN.with(Cell::get).comm
 }
 
-/// Updates the thread's name.
 pub(crate) fn refresh() {
     let cached = KNOWN.with(Cell::get);
     let renames = RENAMES.load(Ordering::Relaxed);

@@ -78,7 +78,6 @@ pub(crate) fn forget_all() {
     }
 }
 
-/// Records the stream's writes since the last check.
 fn record_written(fd: c_int) {
     let Some(entry) = entry(fd) else { return };
     entry.pending.store(0, Ordering::Relaxed);

@@ -152,7 +152,7 @@ impl Server {
     fn listen_nbd(&self, address: &str) -> PyResult<String> {
         let listener = Listener::new(&self.served()?, &parsed(address)?, nbd::connection);
         let listener = listener.map_err(|e| errors::state(address, &e))?;
-        let real = listener.address().to_string();
+        let real = listener.address.to_string();
         self.keep([listener])?;
         Ok(real)
     }
@@ -175,8 +175,8 @@ impl Server {
             listeners.push(listener.map_err(|e| errors::state(&address, &e))?);
         }
         // The discovery service reports the ports, so they must be determined first.
-        target.advertise(listeners.iter().map(Listener::address));
-        let real = listeners.iter().map(|listener| listener.address().to_string()).collect();
+        target.advertise(listeners.iter().map(|listener| &listener.address));
+        let real = listeners.iter().map(|listener| listener.address.to_string()).collect();
         self.keep(listeners)?;
         Ok((real, target.nqn()))
     }
@@ -322,13 +322,15 @@ fn operations(py: Python<'_>, all: Operations) -> Dict<'_> {
 /// Returns the client writes by stream number, and the bytes moved for each stream, since serving
 /// started.
 fn streams<'py>(py: Python<'py>, of: &Snapshot) -> Dicts<'py> {
-    let rows = of.streams.iter().map(|writes| {
-        let moved = of.moved.as_ref().zip(writes.drive_stream);
+    let rows = of.streams.iter().map(|(&(number, drive_stream), &(requests, bytes))| {
+        let moved = of.moved.as_ref().zip(drive_stream);
         Ok(dict! {
             py,
-            writes.{number, requests, bytes},
-            "drive_stream" = moved.map(|(_, stream)| stream),
-            "moved_bytes" = moved.map(|(moved, stream)| moved.bytes[usize::from(stream)])
+            "number" = number.0,
+            "requests" = requests,
+            "bytes" = bytes,
+            "drive_stream" = moved.map(|(_, stream)| stream.0),
+            "moved_bytes" = moved.map(|(moved, stream)| moved.bytes[stream.index()])
         })
     });
     rows.collect()

@@ -156,11 +156,11 @@ impl FileTrace {
     }
 
     fn __len__(&self) -> usize {
-        self.get().len()
+        self.get().all.len()
     }
 
     fn __repr__(&self) -> String {
-        format!("FileTrace(rows={})", self.get().len())
+        format!("FileTrace(rows={})", self.get().all.len())
     }
 }
 
@@ -365,10 +365,10 @@ pub(crate) fn synthetic_trace(
     Ok(dict! {
         py,
         "origins" = synthetic::ORIGINS.to_vec(),
-        "op" = column(py, events.iter(), |event| event.op as u8),
-        "file" = column(py, events.iter(), |event| event.file),
-        "offset_bytes" = column(py, events.iter(), |event| event.offset),
-        "length_bytes" = column(py, events.iter(), |event| event.length),
-        "origin" = column(py, events.iter(), |event| event.origin)
+        "op" = column(py, events.all.iter(), |event| event.op as u8),
+        "file" = column(py, events.all.iter(), |event| event.file),
+        "offset_bytes" = column(py, events.all.iter(), |event| event.offset),
+        "length_bytes" = column(py, events.all.iter(), |event| event.length),
+        "origin" = column(py, events.all.iter(), |event| event.origin)
     })
 }

@@ -20,17 +20,13 @@ pub struct Clock {
     start: Instant,
     /// Drive time at the start of serving.
     origin: Nanos,
-    slow_down: f64,
+    pub(crate) slow_down: f64,
 }
 
 impl Clock {
     /// Creates the clocks. `slow_down` is the wall time per unit of drive time.
     pub fn new(origin: Nanos, slow_down: f64) -> Self {
         Self { start: Instant::now(), origin, slow_down }
-    }
-
-    pub(crate) fn slow_down(&self) -> f64 {
-        self.slow_down
     }
 
     /// Returns the wall time since the start of serving.

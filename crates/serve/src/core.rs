@@ -13,7 +13,7 @@ use crate::journal::{Journal, Record};
 use crate::request::{Done, Failure, Refusal, Replies, Request, Tag};
 use crate::served::Timing;
 use crate::served::power::{Durable, Planned};
-use crate::statistics::{Life, Operations, Streams};
+use crate::statistics::{Life, Operations, StreamWrites};
 use crate::trace::Trace;
 
 mod durability;
@@ -52,7 +52,7 @@ pub(crate) struct Core {
     pub operations: Operations,
     /// Statistics since the last call to `recent()`.
     pub recent: Operations,
-    pub by_stream: Streams,
+    pub by_stream: StreamWrites,
     /// Bytes moved by stream before the start of serving.
     moved_before: Option<MovedByStream>,
     /// Request trace; `None` if no trace is recorded.
@@ -108,7 +108,7 @@ impl Core {
             timing,
             operations: Operations::default(),
             recent: Operations::default(),
-            by_stream: Streams::default(),
+            by_stream: StreamWrites::default(),
             moved_before: drive.moved_by_stream(),
             trace: None,
             stopped: false,
@@ -198,7 +198,6 @@ impl Core {
         cut.into_iter().chain(self.next_event()).min()
     }
 
-    /// Returns the time of the drive's next event.
     fn next_event(&mut self) -> Option<Nanos> {
         let event = self.drive.next_event()?;
         match (self.timing, self.in_drive) {
@@ -323,7 +322,6 @@ impl Core {
         failure
     }
 
-    /// Submits commands of waiting requests while the drive accepts commands.
     fn give(&mut self, at: Nanos) {
         while self.in_drive < COMMANDS_MAX
             && let Some(&number) = self.waiting.front()
@@ -370,7 +368,6 @@ impl Core {
         self.give(completion.at);
     }
 
-    /// Submits the flush of a durable write.
     fn flush(&mut self, number: u32, at: Nanos) {
         let change = self.next_change();
         let outstanding = self.requests[number as usize].as_mut().expect("it is outstanding");

@@ -30,7 +30,6 @@ use crate::request::Request;
 use crate::statistics::Life;
 
 const MAGIC: &[u8; 8] = b"WCJRNL2\n";
-/// Maximum record length in bytes.
 const RECORD_BYTES_MAX: usize = 64;
 const _: () = assert!(RECORD_BYTES_MAX <= u8::MAX as usize, "a record's length fits in a byte");
 /// Wall time between records of the counters that no other record implies.
@@ -67,7 +66,6 @@ pub(crate) struct Header {
 }
 
 impl Record {
-    /// Returns the record of a request that changes the drive.
     pub(crate) fn of(request: &Request) -> Option<Self> {
         let &Request { operation, offset, length, stream, is_zeros, .. } = request;
         matches!(operation, Operation::Write | Operation::Trim).then_some(Self::Change {
@@ -104,9 +102,11 @@ impl Record {
 pub(crate) struct Journal {
     file: File,
     path: PathBuf,
-    data: PathBuf,
+    /// Path of the data copy.
+    pub data: PathBuf,
     records: Vec<u8>,
-    has_failed: bool,
+    /// `true` if records could not be written; no further change may then be acknowledged.
+    pub has_failed: bool,
     /// Counters in the file, and the time when they were written.
     life: Life,
     life_at: Nanos,
@@ -139,11 +139,6 @@ impl Journal {
         }
         let (records, life, life_at) = (Vec::new(), Life::default(), Nanos::ZERO);
         Ok(Self { file, path, data, records, has_failed: false, life, life_at })
-    }
-
-    /// Returns the path of the data copy.
-    pub(crate) fn data(&self) -> &Path {
-        &self.data
     }
 
     /// Returns the journal's session; `None` for a new journal. Call [`Self::replay`] next.
@@ -214,11 +209,6 @@ impl Journal {
             self.has_failed |= self.file.write_all(&self.records).is_err();
             self.records.clear();
         }
-    }
-
-    /// `true` if records could not be written; no further change may then be acknowledged.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.has_failed
     }
 
     /// Removes a journal that is no longer needed.

@@ -95,7 +95,8 @@ impl Acceptor {
 
 /// Listener that ends its connections when it is dropped.
 pub struct Listener {
-    address: Address,
+    /// The listener's address, with the actual port.
+    pub address: Address,
     bell: Arc<Bell>,
     thread: Option<JoinHandle<()>>,
 }
@@ -115,11 +116,6 @@ impl Listener {
         let thread = std::thread::Builder::new().name("listener".to_owned());
         let thread = thread.spawn(move || accept_all(&acceptor, &ring, &served, &connection))?;
         Ok(Self { address, bell, thread: Some(thread) })
-    }
-
-    /// Returns the listener's address, with the actual port.
-    pub fn address(&self) -> &Address {
-        &self.address
     }
 }
 

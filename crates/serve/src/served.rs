@@ -17,7 +17,7 @@ use crate::clock::{Alarm, Clock};
 use crate::core::{Client, Core};
 use crate::journal::{Journal, Record};
 use crate::request::{Done, Request, Tag};
-use crate::statistics::{Life, Recent, Snapshot, stream_writes};
+use crate::statistics::{Life, Recent, Snapshot};
 use crate::trace::Trace;
 
 pub(crate) mod power;
@@ -221,7 +221,6 @@ impl Served {
         self.shared.logical_block.store(size.0, Ordering::Relaxed);
     }
 
-    /// Returns the error log of the NVMe controller.
     pub(crate) fn error_log(&self) -> ErrorLog {
         locked(&self.shared.errors).clone()
     }
@@ -316,16 +315,16 @@ impl Served {
         Snapshot {
             wall: self.shared.clock.wall(),
             drive_time: now,
-            slow_down: self.shared.clock.slow_down(),
+            slow_down: self.shared.clock.slow_down,
             operations: core.operations.clone(),
             lateness: locked(&self.shared.lateness).all.clone(),
             counters: core.drive.counters(),
             data_placement: core.drive.data_placement_status(),
-            streams: stream_writes(&core.by_stream),
+            streams: core.by_stream.clone(),
             moved: core.moved_by_stream(),
             power: self.shared.power_history(),
             life: core.life,
-            error_entries: locked(&self.shared.errors).count(),
+            error_entries: locked(&self.shared.errors).count,
             free_units: meters.free_units,
             celsius: meters.celsius,
             sessions: self.shared.sessions.load(Ordering::Relaxed),

@@ -114,7 +114,6 @@ impl Bell {
         let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
     }
 
-    /// Resets the bell.
     fn answer(&self) {
         // The read fails if the bell is not ringing.
         let _ = rustix::io::read(&self.0, &mut [0; 8]);

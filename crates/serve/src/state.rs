@@ -163,7 +163,7 @@ pub fn open(parts: &mut ServedParts, path: &Path) -> Result<bool, StateError> {
         return Err(StateError::TwoContents);
     }
     if is_mirrored {
-        parts.contents.restore_mirror(journal.data()).map_err(SavedError::from)?;
+        parts.contents.restore_mirror(&journal.data).map_err(SavedError::from)?;
     } else if let Some(saved) = &mut saved {
         restore_contents(parts, saved)?;
     }
@@ -171,7 +171,7 @@ pub fn open(parts: &mut ServedParts, path: &Path) -> Result<bool, StateError> {
         save(parts, path)?;
     }
     if !is_mirrored && parts.contents.is_in_memory() {
-        parts.contents.mirror_to(journal.data()).map_err(SavedError::from)?;
+        parts.contents.mirror_to(&journal.data).map_err(SavedError::from)?;
     }
     let header = Header { power_ups, has_data: parts.contents.is_in_memory() };
     if killed.is_some() {
@@ -196,7 +196,6 @@ pub fn close(mut parts: ServedParts, path: Option<&Path>) -> Result<(), StateErr
     Ok(parts.journal.take().map_or(Ok(()), Journal::remove)?)
 }
 
-/// Returns the error for the journal of the state file at `path`.
 fn journal_error(error: io::Error, path: &Path) -> StateError {
     let journal = format!("{}.journal", path.display());
     match error.kind() {

@@ -45,33 +45,10 @@ impl Operations {
     }
 }
 
-/// Client writes with one stream or placement identifier that went to one FTL stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StreamWrites {
-    /// Stream or placement identifier of the requests.
-    pub number: u16,
-    /// FTL stream of the writes; `None` for a drive without flash.
-    pub drive_stream: Option<u16>,
-    /// Completed writes.
-    pub requests: u64,
-    /// Bytes written by these requests.
-    pub bytes: u64,
-}
-
-/// Completed writes and their bytes, by stream number and FTL stream. An interface may map an
-/// identifier to several FTL streams in turn.
-pub(crate) type Streams = BTreeMap<(StreamId, Option<StreamId>), (u64, u64)>;
-
-/// Returns the streams with writes, in ascending order.
-pub(crate) fn stream_writes(streams: &Streams) -> Vec<StreamWrites> {
-    let each = streams.iter().map(|(&(number, drive), &(requests, bytes))| StreamWrites {
-        number: number.0,
-        drive_stream: drive.map(|stream| stream.0),
-        requests,
-        bytes,
-    });
-    each.collect()
-}
+/// Completed client writes and their bytes, by stream or placement identifier of the requests and
+/// FTL stream (`None` for a drive without flash). An interface may map an identifier to several FTL
+/// streams in turn.
+pub type StreamWrites = BTreeMap<(StreamId, Option<StreamId>), (u64, u64)>;
 
 /// SMART counters that the simulated drive itself does not have: host operations since the drive
 /// was new, including reads of unmapped blocks.
@@ -142,7 +119,7 @@ pub struct Snapshot {
     /// Status of the data placement interface; `None` if the drive has no such interface.
     pub data_placement: Option<DataPlacementStatus>,
     /// Client writes since the start of serving.
-    pub streams: Vec<StreamWrites>,
+    pub streams: StreamWrites,
     /// Bytes moved by stream since the start of serving.
     pub moved: Option<MovedByStream>,
     /// Drive power-ups.

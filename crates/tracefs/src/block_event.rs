@@ -144,7 +144,6 @@ pub struct BlockEvent {
     pub errno: u16,
 }
 
-/// Field positions in a block layer event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockFormat {
     pub(crate) kind: EventKind,

@@ -21,7 +21,6 @@ const MISSED_STORED: u64 = 1 << 30;
 /// Mask for absolute times, which have 59 bits; the upper bits are those of the previous time.
 const ABSOLUTE_MASK: u64 = (1 << 59) - 1;
 
-/// Field with the time of a page.
 const TIME: Field = Field { offset: 0, size: 8, signed: false };
 
 /// Positions of the page fields, from `events/header_page`.

@@ -62,7 +62,6 @@ struct Row {
 }
 
 impl Row {
-    /// Returns a new row for this event.
     fn of(event: &BlockEvent) -> Self {
         let event = BlockEvent { errno: 0, ..*event };
         let request = Request { event, issue_ns: 0, complete_ns: 0 };

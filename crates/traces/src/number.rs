@@ -13,7 +13,6 @@ pub(crate) const NS_PER_TICK: u64 = 100;
 const DIGITS_FIT: usize = 19;
 const ALL: u64 = 0x0101_0101_0101_0101;
 
-/// Returns `true` if eight bytes are decimal digits.
 #[inline]
 fn are_digits(bytes: u64) -> bool {
     let high = 0xf0 * ALL;
@@ -51,7 +50,6 @@ pub(crate) fn leading(text: &[u8], at: usize) -> Option<(u64, usize)> {
     (end > at && end - at <= DIGITS_FIT).then_some((value, end))
 }
 
-/// Parses a decimal integer.
 #[inline]
 pub(crate) fn whole(text: &[u8]) -> Result<u64, Reason> {
     match leading(text, 0) {
@@ -65,17 +63,13 @@ fn long_whole(text: &[u8]) -> Result<u64, Reason> {
     if text.is_empty() {
         return Err("empty field");
     }
-    if text.iter().any(|byte| !byte.is_ascii_digit()) {
-        return Err(not_whole(text));
+    let is_whole = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    if !is_whole(text) {
+        let negative = text.strip_prefix(b"-").is_some_and(is_whole);
+        return Err(if negative { "negative number" } else { "not a whole number" });
     }
-    let add = |value: u64, byte: &u8| value.checked_mul(10)?.checked_add(u64::from(byte - b'0'));
-    text.iter().try_fold(0, add).ok_or("number too large")
-}
-
-#[cold]
-fn not_whole(text: &[u8]) -> Reason {
-    let negative = text.len() > 1 && text[0] == b'-' && text[1..].iter().all(u8::is_ascii_digit);
-    if negative { "negative number" } else { "not a whole number" }
+    let digits = str::from_utf8(text).map_err(|_| "not a whole number")?;
+    digits.parse().map_err(|_| "number too large")
 }
 
 /// Parses a hexadecimal integer, with or without `0x`.
@@ -84,9 +78,8 @@ pub(crate) fn hexadecimal(text: &[u8]) -> Result<u64, Reason> {
     if digits.is_empty() || digits.iter().any(|byte| !byte.is_ascii_hexdigit()) {
         return Err("not a hexadecimal number");
     }
-    let value = |byte: &u8| (*byte as char).to_digit(16).map(u64::from).unwrap_or_default();
-    let add = |sum: u64, byte: &u8| (sum >> 60 == 0).then(|| sum << 4 | value(byte));
-    digits.iter().try_fold(0, add).ok_or("number too large")
+    let digits = str::from_utf8(digits).map_err(|_| "not a hexadecimal number")?;
+    u64::from_str_radix(digits, 16).map_err(|_| "number too large")
 }
 
 /// Parses a time in units of `unit_ns`, with or without a fraction, as nanoseconds rounded down.

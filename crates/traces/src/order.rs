@@ -51,7 +51,6 @@ impl Order {
         }
     }
 
-    /// Passes on all I/Os that wait.
     pub(crate) fn finish(&mut self, to: &mut Vec<Record>) {
         while !self.waiting.is_empty() {
             self.pass(to);

@@ -19,7 +19,6 @@ pub(crate) const WHOLE_MAX_BYTES: usize = 1 << 17;
 /// Maximum length of a text line; longer lines are skipped.
 pub const LINE_MAX_BYTES: usize = 1 << 16;
 
-/// Result of parsing a line.
 pub(crate) enum Line {
     /// An I/O, or information that later lines need.
     Used,
@@ -27,7 +26,6 @@ pub(crate) enum Line {
     Beside(Reason),
 }
 
-/// A line-based text format.
 pub(crate) trait LineFormat: Send {
     /// Parses a line without its line ending. The error is the reason why the line is skipped.
     fn line(&mut self, line: &[u8], to: &mut Sink) -> Result<Line, Reason>;

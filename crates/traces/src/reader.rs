@@ -148,7 +148,9 @@ impl Reader {
                 self.member = None;
             }
             self.order.add(&mut self.sink.batch, batch);
-            self.give_up_early()?;
+            if self.sink.records == 0 && self.sink.skipped.unexpected() >= LINES_IN_VAIN {
+                self.check()?;
+            }
             if done {
                 self.next_member()?;
                 if self.member.is_none() {
@@ -165,13 +167,6 @@ impl Reader {
     fn cut_off(&self, error: &std::io::Error) -> TraceError {
         let TraceError { message, hint } = unpacking(&self.path, error);
         TraceError::new(format!("{message} after {} I/Os", self.sink.records), hint)
-    }
-
-    fn give_up_early(&self) -> Result<(), TraceError> {
-        if self.sink.records == 0 && self.sink.skipped.unexpected() >= LINES_IN_VAIN {
-            return self.check();
-        }
-        Ok(())
     }
 
     /// Returns an error if most lines are not I/Os, because the file then has another format or is

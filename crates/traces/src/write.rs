@@ -20,7 +20,6 @@ struct Row<'a> {
 
 /// An output format of traces.
 trait RecordFormat: Send {
-    /// Writes the header of the file.
     fn begin(&mut self, _to: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }
@@ -28,7 +27,6 @@ trait RecordFormat: Send {
     /// Writes an I/O, in time order; returns `false` if the format cannot represent it.
     fn record(&mut self, row: &Row<'_>, to: &mut dyn Write) -> io::Result<bool>;
 
-    /// Writes the end of the file.
     fn finish(&mut self, _to: &mut dyn Write) -> io::Result<()> {
         Ok(())
     }

@@ -182,7 +182,6 @@ impl<'a> Table<'a> {
         self.item(key).is_some_and(|item| item.as_array().is_some())
     }
 
-    /// Returns a percentage.
     pub(crate) fn percent(&self, key: &str) -> Answer<Option<f64>> {
         let Some(text) = self.quantity_text(key, "\"7 %\"")? else { return Ok(None) };
         let value = parse_percent(text).ok_or_else(|| {
@@ -192,7 +191,6 @@ impl<'a> Table<'a> {
         Ok(self.read(key, value))
     }
 
-    /// Returns an integer without a unit that is inside `range`.
     pub(crate) fn integer(&self, key: &str, range: &RangeInclusive<u64>) -> Answer<Option<u64>> {
         let Some(value) = self.value(key, "a whole number", Item::as_integer)? else {
             return Ok(None);
@@ -202,7 +200,6 @@ impl<'a> Table<'a> {
         inside.map(Some).ok_or_else(outside)
     }
 
-    /// Returns the value of one of the accepted words.
     pub(crate) fn choice<T: Clone>(&self, key: &str, choices: &[(&str, T)]) -> Answer<Option<T>> {
         let Some(text) = self.text(key)? else { return Ok(None) };
         if let Some((_, choice)) = choices.iter().find(|(name, _)| *name == text) {
@@ -214,7 +211,6 @@ impl<'a> Table<'a> {
         Err(self.error(key, message, hint))
     }
 
-    /// Returns a list of numbers that are inside `range`.
     pub(crate) fn numbers(
         &self,
         key: &str,
@@ -228,7 +224,6 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// Returns a list of integers that are inside `range`.
     pub(crate) fn integers(
         &self,
         key: &str,

@@ -1,6 +1,8 @@
 //! AutoStream's two schemes: sequentiality, frequency and recency ([`Sfr`]), and [`MultiQueue`].
 //! Both schemes store statistics of fixed-size chunks of the address space.
 
+use std::collections::BTreeMap;
+
 use super::{Assigner, Piece};
 use crate::BlockRequest;
 
@@ -49,9 +51,7 @@ const DECAY_BLOCKS: u32 = 16_384;
 pub struct Sfr {
     streams: u16,
     chunks: Vec<CountedChunk>,
-    /// First block after the previous write.
     next: u32,
-    /// Stream of the previous write.
     last: u16,
 }
 
@@ -98,21 +98,14 @@ impl Assigner for Sfr {
 const CHUNK_BLOCKS: u32 = 256;
 const NONE: u32 = u32::MAX;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Chunk {
     writes: u32,
     queue: u16,
-    queued: bool,
+    /// Position in the queue; 0 for a chunk that was never written.
+    position: u64,
     last: u32,
     expires: u32,
-    before: u32,
-    after: u32,
-}
-
-#[derive(Clone, Copy)]
-struct Queue {
-    head: u32,
-    tail: u32,
 }
 
 /// AutoStream multi-queue (Yang et al., SYSTOR 2017; the queues follow Zhou, Philbin, Li: "The
@@ -135,7 +128,9 @@ struct Queue {
 /// the base used in the paper could not be verified.
 pub struct MultiQueue {
     chunks: Vec<Chunk>,
-    queues: Vec<Queue>,
+    /// Chunks of each queue, by position.
+    queues: Vec<BTreeMap<u64, u32>>,
+    appended: u64,
     hottest: u32,
     /// Write count of the hottest chunk.
     most: u32,
@@ -146,18 +141,10 @@ pub struct MultiQueue {
 
 impl MultiQueue {
     pub(crate) fn new(blocks: u32, streams: u16) -> Self {
-        let chunk = Chunk {
-            writes: 0,
-            queue: 0,
-            queued: false,
-            last: 0,
-            expires: 0,
-            before: NONE,
-            after: NONE,
-        };
         Self {
-            chunks: vec![chunk; chunks(blocks, CHUNK_BLOCKS)],
-            queues: vec![Queue { head: NONE, tail: NONE }; usize::from(streams)],
+            chunks: vec![Chunk::default(); chunks(blocks, CHUNK_BLOCKS)],
+            queues: vec![BTreeMap::new(); usize::from(streams)],
+            appended: 0,
             hottest: NONE,
             most: 0,
             clock: 0,
@@ -165,47 +152,29 @@ impl MultiQueue {
         }
     }
 
-    fn unlink(&mut self, number: u32) {
-        let Chunk { queue, before, after, queued, .. } = self.chunks[number as usize];
-        debug_assert!(queued, "chunk {number} is in no queue");
-        let queue = &mut self.queues[usize::from(queue)];
-        match before {
-            NONE => queue.head = after,
-            _ => self.chunks[before as usize].after = after,
-        }
-        match after {
-            NONE => queue.tail = before,
-            _ => self.chunks[after as usize].before = before,
-        }
-        self.chunks[number as usize].queued = false;
-    }
-
+    /// Moves a chunk from its queue, if any, to the tail of `queue`.
     fn append(&mut self, number: u32, queue: u16) {
-        debug_assert!(!self.chunks[number as usize].queued, "chunk {number} is in a queue");
-        let list = &mut self.queues[usize::from(queue)];
-        let before = std::mem::replace(&mut list.tail, number);
-        match before {
-            NONE => list.head = number,
-            _ => self.chunks[before as usize].after = number,
-        }
         let chunk = &mut self.chunks[number as usize];
-        (chunk.queue, chunk.queued, chunk.before, chunk.after) = (queue, true, before, NONE);
+        let before = self.queues[usize::from(chunk.queue)].remove(&chunk.position);
+        debug_assert_eq!(before.unwrap_or(NONE), if chunk.position > 0 { number } else { NONE });
+        self.appended += 1;
+        (chunk.queue, chunk.position) = (queue, self.appended);
         chunk.expires = self.clock.saturating_add(self.lifetime);
+        self.queues[usize::from(queue)].insert(self.appended, number);
     }
 
-    /// Demotes the head of each queue if the head has expired.
     fn demote(&mut self) {
         for queue in (1..self.queues.len() as u16).rev() {
-            let head = self.queues[usize::from(queue)].head;
-            if head == NONE || self.chunks[head as usize].expires >= self.clock {
+            let mut chunks = self.queues[usize::from(queue)].values().copied();
+            let Some(head) = chunks.next() else { continue };
+            if self.chunks[head as usize].expires >= self.clock {
                 continue;
             }
-            let behind = self.chunks[head as usize].after;
-            if head == self.hottest && behind != NONE {
-                self.hottest = behind;
-                self.most = self.chunks[behind as usize].writes;
+            if head == self.hottest
+                && let Some(behind) = chunks.next()
+            {
+                (self.hottest, self.most) = (behind, self.chunks[behind as usize].writes);
             }
-            self.unlink(head);
             self.append(head, queue - 1);
         }
     }
@@ -213,9 +182,6 @@ impl MultiQueue {
     /// Returns the chunk's current stream, then counts the write and requeues the chunk.
     fn touch(&mut self, number: u32) -> u16 {
         self.clock += 1;
-        if self.chunks[number as usize].queued {
-            self.unlink(number);
-        }
         let last = self.queues.len() as u16 - 1;
         let chunk = &mut self.chunks[number as usize];
         let stream = chunk.queue;

@@ -55,7 +55,6 @@ struct Bound {
 }
 
 impl Bound {
-    /// Adds the lifespan of a garbage-collected segment.
     fn add(&mut self, lifespan: u32) {
         self.sum += u64::from(lifespan);
         self.segments += 1;

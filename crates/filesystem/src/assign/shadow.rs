@@ -82,7 +82,6 @@ impl Shadow {
         }
     }
 
-    /// Invalidates the block's data, if the block has any.
     pub(super) fn invalidate(&mut self, block: u32) {
         let number = std::mem::replace(&mut self.segment_of[block as usize], NONE);
         if number != NONE {

@@ -4,9 +4,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use writecliff_nvme::command::MAX_TRANSFER;
-use writecliff_nvme::{
-    Entry, Failure, Outcome, PlacementInterface, Request, Status, Subsystem, Work,
-};
+use writecliff_nvme::{Entry, Outcome, PlacementInterface, Request, Status, Subsystem, Work};
 
 use crate::support::*;
 
@@ -81,7 +79,7 @@ proptest! {
                 Outcome::Work(ticket, work) => {
                     check(&work);
                     let reply = if fails {
-                        host.subsystem.fail(ticket, Failure::Internal)
+                        host.subsystem.fail(ticket, Status::INTERNAL_ERROR)
                     } else {
                         ticket.success()
                     };

@@ -6,7 +6,7 @@ use writecliff_host_interface::placement::{
     FdpEventType, FdpStatistics, HandleStatus, Isolation, Refusal, StreamParameters,
 };
 use writecliff_nvme::{
-    Access, Address, Drive, Entry, ErrorEntry, ErrorLog, Failure, Health, Identity, Outcome,
+    Access, Address, Drive, Entry, ErrorEntry, ErrorLog, Health, Identity, Outcome,
     PlacementInterface, Reply, Request, Status, Subsystem, Work,
 };
 
@@ -234,7 +234,7 @@ impl Drive for TestDrive {
         self.now
     }
     fn health(&self) -> Health {
-        Health { error_entries: self.errors.count(), ..self.health }
+        Health { error_entries: self.errors.count, ..self.health }
     }
     fn error_log(&self) -> ErrorLog {
         self.errors.clone()
@@ -251,14 +251,14 @@ impl Drive for TestDrive {
     fn set_write_cache(&mut self, enabled: bool) {
         self.cache = enabled;
     }
-    fn erase(&mut self) -> Result<(), Failure> {
+    fn erase(&mut self) -> Result<(), Status> {
         if self.is_broken {
-            return Err(Failure::Internal);
+            return Err(Status::INTERNAL_ERROR);
         }
         self.erasures += 1;
         Ok(())
     }
-    fn format(&mut self, lba_format: u8) -> Result<(), Failure> {
+    fn format(&mut self, lba_format: u8) -> Result<(), Status> {
         self.erase()?;
         self.lba_format = lba_format;
         Ok(())
@@ -436,7 +436,7 @@ impl Host {
         }
     }
 
-    pub(crate) fn fail(&mut self, command: Command, data: &[u8], failure: Failure) -> Reply {
+    pub(crate) fn fail(&mut self, command: Command, data: &[u8], failure: Status) -> Reply {
         match self.send(1, command, data, 1 << 20) {
             Outcome::Work(ticket, _) => self.subsystem.fail(ticket, failure),
             other => panic!("{other:?}"),

@@ -33,7 +33,7 @@ impl Core {
     pub(crate) fn write_journal(&mut self, wall: Nanos) {
         let Some(journal) = &mut self.journal else { return };
         journal.write(self.life, wall);
-        if journal.has_failed() {
+        if journal.has_failed {
             let changes =
                 self.done.iter_mut().filter(|(_, done)| Record::of(&done.request).is_some());
             changes.for_each(|(_, done)| done.failure = Some(Failure::NoSpace));
@@ -69,7 +69,6 @@ impl Core {
         self.note_durable(&flush, self.next_change());
     }
 
-    /// Records that all content changes so far are durable.
     pub(crate) fn durable_all(&mut self, contents: &mut Contents) {
         self.take_durable();
         contents.durable_until(u64::MAX);
@@ -181,7 +180,6 @@ fn durable_ranges(ssd: &mut Ssd<Volatile>) -> impl Iterator<Item = Durable> {
     })
 }
 
-/// An untimed mapping change.
 struct Change {
     lpn: Lpn,
     before: Ppa,
@@ -270,7 +268,6 @@ impl Untimed {
     }
 }
 
-/// Returns the slots that a command changes.
 fn slots_of(command: &Command) -> std::ops::Range<u32> {
     let end = command.offset + u64::from(command.length);
     match command.operation {

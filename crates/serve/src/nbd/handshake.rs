@@ -77,7 +77,6 @@ fn name_of(data: &[u8]) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(u32::from_be_bytes(*length) as usize)
 }
 
-/// Returns the information items that a client requests.
 fn requested_items(data: &[u8]) -> Option<Vec<u16>> {
     let (count, items) = data.split_first_chunk::<2>()?;
     let (items, []) = items.as_chunks::<2>() else { return None };
@@ -102,7 +101,6 @@ impl Handshake<'_> {
         Ok(())
     }
 
-    /// Consumes four bytes.
     fn take(&mut self) -> io::Result<[u8; 4]> {
         self.await_bytes(4)?;
         let bytes = *self.input.head().ok_or_else(invalid)?;

@@ -30,7 +30,6 @@ pub mod option {
     pub(crate) const STRUCTURED_REPLY: u32 = 8;
 }
 
-/// Types of replies to options.
 pub(crate) mod reply {
     pub(crate) const ACK: u32 = 1;
     pub(crate) const SERVER: u32 = 2;
@@ -41,7 +40,6 @@ pub(crate) mod reply {
     pub(crate) const TOO_BIG: u32 = (1 << 31) + 9;
 }
 
-/// Types of export information.
 pub(crate) mod info {
     pub(crate) const EXPORT: u16 = 0;
     pub(crate) const NAME: u16 = 1;
@@ -87,7 +85,6 @@ pub(crate) mod chunk {
     pub(crate) const ERROR: u16 = (1 << 15) + 1;
 }
 
-/// Error numbers.
 pub(crate) mod error {
     pub(crate) const NOT_PERMITTED: u32 = 1;
     pub(crate) const IO: u32 = 5;

@@ -22,7 +22,6 @@ pub const REQUESTS_MAX: usize = 1_024;
 /// Maximum number of requests that are submitted together.
 const BATCH_REQUESTS: usize = 64;
 
-/// Replies to the requests of a connection.
 struct Replier {
     outbox: Arc<Outbox>,
     agreed: Agreed,
@@ -103,7 +102,6 @@ struct Transmission<'a> {
     ready: Vec<(Request, Option<Failure>)>,
 }
 
-/// Next action on the input.
 enum Next {
     /// Parse the next request.
     Again,
@@ -190,7 +188,7 @@ impl Transmission<'_> {
     /// Returns the request for the drive; `None` if the client's request is invalid.
     fn request(&self, header: &Header) -> Option<Request> {
         let Header { flags, command, cookie, offset, length } = *header;
-        let trims = self.session.served().refuses_trim().is_none();
+        let trims = self.session.served.refuses_trim().is_none();
         let (operation, allowed) = match command {
             command::READ => (Operation::Read, command::FUA | command::DF),
             command::WRITE => (Operation::Write, command::FUA),
@@ -208,7 +206,7 @@ impl Transmission<'_> {
         let is_valid = flags & !allowed == 0
             && (command != command::TRIM || trims)
             && (offset | length).is_multiple_of(SECTOR_BYTES)
-            && offset.checked_add(length)? <= self.session.served().capacity().0
+            && offset.checked_add(length)? <= self.session.served.capacity().0
             && (!has_data || length <= u64::from(PAYLOAD_BYTES_MAX))
             && (command != command::FLUSH || (offset == 0 && length == 0));
         is_valid.then_some(Request {
@@ -261,7 +259,7 @@ impl Transmission<'_> {
         // Checked before sending: the replies to all requests that are not outstanding are queued.
         let is_idle = self.outbox.is_idle();
         let is_sent = self.outbox.send_all()?;
-        let served = self.session.served();
+        let served = &self.session.served;
         if is_sent && let Some(count) = self.input.look(&self.outbox.socket, is_idle, Some(served))
         {
             return count;

@@ -25,7 +25,6 @@ const CONNECT: Duration = Duration::from_secs(10);
 /// Highest stream number of a drive; higher numbers, which are also invalid, are mapped to it.
 const STREAM_MAX: u16 = u16::MAX - 1;
 
-/// State of a connection's thread.
 struct Connection<'a> {
     target: &'a Target,
     outbox: &'a Outbox,
@@ -33,7 +32,6 @@ struct Connection<'a> {
     session: Session,
     receiver: Receiver,
     association: Option<Association>,
-    /// Requests to be submitted to the drive.
     ready: Vec<(Request, Option<request::Failure>)>,
 }
 
@@ -61,7 +59,7 @@ impl Connection<'_> {
             self.fail_failed();
             let is_sent = self.outbox.send_all()?;
             let looks = is_sent && !self.replier.is_reading_much() && self.io_queue().is_some();
-            let served = self.session.served();
+            let served = &self.session.served;
             let looked =
                 looks.then(|| input.look(&self.outbox.socket, is_idle, Some(served))).flatten();
             let received = looked.unwrap_or_else(|| {
@@ -71,7 +69,7 @@ impl Connection<'_> {
             match received {
                 Ok(()) => {
                     if self.io_queue().is_some() {
-                        input.attend(self.session.served());
+                        input.attend(&self.session.served);
                     }
                     self.replier.last_received.store(self.target.now_ms(), Ordering::Relaxed);
                     self.take(input.bytes(), &mut events)?;
@@ -123,7 +121,6 @@ impl Connection<'_> {
         Ok(happened)
     }
 
-    /// Parses bytes from the host.
     fn take(&mut self, bytes: &[u8], events: &mut Vec<Received>) -> io::Result<()> {
         let outcome = self.receiver.receive(bytes, events);
         let mut outcomes = self.outcomes(events).into_iter();
@@ -196,7 +193,7 @@ impl Connection<'_> {
 
     /// Converts a command's work to requests, and stores write data.
     fn work(&mut self, ticket: Ticket, work: Work, data: &[u8]) {
-        let (requests, served) = (&mut self.ready, self.session.served());
+        let (requests, served) = (&mut self.ready, &self.session.served);
         let first = requests.len();
         let request = |operation, span: Span, stream, durable| {
             let tag = Tag::Nvme(ticket, Then::Reply);
@@ -273,7 +270,6 @@ impl Connection<'_> {
     }
 }
 
-/// Executes a command.
 fn outcome(
     subsystem: &mut Subsystem<SimulatedDrive>,
     association: Association,

@@ -2,7 +2,7 @@
 
 use writecliff_base::{Bytes, Nanos, SLOT_BYTES};
 use writecliff_host_interface::placement::DataPlacement;
-use writecliff_nvme::{Drive, ErrorEntry, ErrorLog, Failure, Health, Identity, PlacementInterface};
+use writecliff_nvme::{Drive, ErrorEntry, ErrorLog, Health, Identity, PlacementInterface, Status};
 use writecliff_runner::{AnyConfig, Counters};
 use writecliff_ssd::DeviceConfig;
 use writecliff_ssd::data_placement::Report;
@@ -64,11 +64,11 @@ impl Drive for SimulatedDrive {
     }
 
     /// Purges the drive, which takes no time on the simulated drive.
-    fn erase(&mut self) -> Result<(), Failure> {
-        self.served.purge().map_err(|_| Failure::Internal)
+    fn erase(&mut self) -> Result<(), Status> {
+        self.served.purge().map_err(|_| Status::INTERNAL_ERROR)
     }
 
-    fn format(&mut self, lba_format: u8) -> Result<(), Failure> {
+    fn format(&mut self, lba_format: u8) -> Result<(), Status> {
         self.erase()?;
         self.served.set_logical_block(LOGICAL_BLOCKS[usize::from(lba_format)]);
         Ok(())

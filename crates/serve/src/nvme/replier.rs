@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use writecliff_host_interface::Operation;
-use writecliff_nvme::{Association, Failure, Reply, Span, Ticket};
+use writecliff_nvme::{Association, Reply, Span, Status, Ticket};
 use writecliff_nvme_tcp::{Receiver, Sender, Settings};
 
 use crate::outbox::Outbox;
@@ -23,7 +23,7 @@ const KEPT_BYTES: usize = 4096;
 pub(super) struct Compound {
     /// Number of requests that the drive has not completed.
     pub(super) left: usize,
-    pub(super) failure: Option<Failure>,
+    pub(super) failure: Option<Status>,
     /// Data that the request's range must contain.
     pub(super) compared: Option<Vec<u8>>,
 }
@@ -34,15 +34,13 @@ struct Sending {
     bytes: Vec<u8>,
 }
 
-/// Sending half of a connection.
 pub(super) struct Replier {
     outbox: Arc<Outbox>,
     served: Served,
     sending: Mutex<Option<Sending>>,
-    /// Compound commands by number.
     compounds: Mutex<BTreeMap<u32, Compound>>,
     /// Failed work, which is completed by the connection's thread.
-    failed: Mutex<Vec<(Ticket, Failure)>>,
+    failed: Mutex<Vec<(Ticket, Status)>>,
     reading: AtomicU64,
     has_data_digest: AtomicBool,
     /// Time of the last bytes received from the host, in milliseconds of the target's clock.
@@ -93,7 +91,7 @@ impl Replier {
     }
 
     /// Records that a request of a compound command has completed; returns the command if all have.
-    fn part_completed(&self, number: u32, failure: Option<Failure>) -> Option<Compound> {
+    fn part_completed(&self, number: u32, failure: Option<Status>) -> Option<Compound> {
         let mut compounds = locked(&self.compounds);
         let compound = compounds.get_mut(&number)?;
         debug_assert!(compound.left > 0, "a request completes once");
@@ -108,8 +106,7 @@ impl Replier {
             && self.reading.load(Ordering::Relaxed) > DIGESTED_BYTES
     }
 
-    /// Removes and returns the failed work.
-    pub(super) fn take_failed(&self) -> Vec<(Ticket, Failure)> {
+    pub(super) fn take_failed(&self) -> Vec<(Ticket, Status)> {
         std::mem::take(&mut *locked(&self.failed))
     }
 
@@ -133,7 +130,7 @@ impl Replier {
         if !is_header {
             let mut data = vec![0; span.length as usize];
             if self.served.read(span.offset, &mut data).is_err() {
-                self.fail(ticket, Failure::UnrecoveredRead);
+                self.fail(ticket, Status::UNRECOVERED_READ);
                 return;
             }
             sender.data(&reply, &data, bytes);
@@ -150,20 +147,20 @@ impl Replier {
         bytes.shrink_to(KEPT_BYTES);
     }
 
-    fn fail(&self, ticket: Ticket, failure: Failure) {
+    fn fail(&self, ticket: Ticket, failure: Status) {
         locked(&self.failed).push((ticket, failure));
         self.outbox.bell.ring();
     }
 
     /// Returns the failure of a completed compound command; `None` if it succeeded.
-    fn failure_of(&self, compound: Compound, offset: u64) -> Option<Failure> {
+    fn failure_of(&self, compound: Compound, offset: u64) -> Option<Status> {
         let (None, Some(data)) = (compound.failure, compound.compared) else {
             return compound.failure;
         };
         let mut stored = vec![0; data.len()];
         match self.served.read(offset, &mut stored) {
-            Err(_) => Some(Failure::UnrecoveredRead),
-            Ok(()) => (stored != data).then_some(Failure::Different),
+            Err(_) => Some(Status::UNRECOVERED_READ),
+            Ok(()) => (stored != data).then_some(Status::COMPARE_FAILURE),
         }
     }
 }
@@ -173,10 +170,10 @@ impl Replies for Replier {
         let Request { tag, operation, offset, length, .. } = done.request;
         let Tag::Nvme(ticket, then) = tag else { return };
         let mut failure = done.failure.map(|failure| match failure {
-            request::Failure::Io if operation == Operation::Read => Failure::UnrecoveredRead,
-            request::Failure::UnrecoveredRead => Failure::UnrecoveredRead,
-            request::Failure::WriteProtected => Failure::WriteProtected,
-            _ => Failure::WriteFault,
+            request::Failure::Io if operation == Operation::Read => Status::UNRECOVERED_READ,
+            request::Failure::UnrecoveredRead => Status::UNRECOVERED_READ,
+            request::Failure::WriteProtected => Status::WRITE_PROTECTED,
+            _ => Status::WRITE_FAULT,
         });
         if let Then::Part(number) = then {
             let Some(compound) = self.part_completed(number, failure) else { return };

@@ -88,7 +88,6 @@ impl Target {
         self.began.elapsed().as_millis() as u64
     }
 
-    /// Registers a connected queue.
     pub(super) fn joined(&self, association: Association, replier: &Arc<Replier>) {
         let replier = Arc::clone(replier);
         locked(&self.connected).push(Connected { association, replier });

@@ -89,7 +89,6 @@ impl Planned {
         };
     }
 
-    /// Plans the next cut if the plan has more cuts.
     pub(crate) fn after_cut(&mut self, seed: u64, now: Nanos, writes: u64) {
         if let Some(plan) = self.plan {
             assert!(plan.cuts > 0, "a plan has at least one cut");
@@ -134,7 +133,7 @@ pub(crate) fn undo_limit(drive: &mut AnyDrive, timing: Timing) -> Bytes {
 pub(crate) struct OpenSessions {
     all: Vec<Weak<dyn Replies>>,
     /// Number of power cuts before sessions that are opened now.
-    epoch: u64,
+    pub epoch: u64,
 }
 
 impl OpenSessions {
@@ -142,10 +141,6 @@ impl OpenSessions {
     pub(crate) fn push(&mut self, replies: Weak<dyn Replies>) -> u64 {
         self.all.retain(|session| session.strong_count() > 0);
         self.all.push(replies);
-        self.epoch
-    }
-
-    pub(crate) fn epoch(&self) -> u64 {
         self.epoch
     }
 }

@@ -26,7 +26,7 @@ impl Served {
 
 /// Request queue of one client. Dropping a session does not cancel outstanding requests.
 pub struct Session {
-    served: Served,
+    pub(crate) served: Served,
     client: Client,
     /// Number of power cuts before the session.
     epoch: u64,
@@ -37,10 +37,6 @@ pub struct Session {
 const NOTHING: u64 = u64::MAX;
 
 impl Session {
-    pub(crate) fn served(&self) -> &Served {
-        &self.served
-    }
-
     /// Stores the data of a write that will be submitted.
     pub fn store(&self, offset: u64, data: &[u8]) -> Result<(), Failure> {
         Ok(self.powered()?.write(offset, data)?)
@@ -66,7 +62,7 @@ impl Session {
     }
 
     fn has_power(&self) -> bool {
-        locked(&self.served.shared.open_sessions).epoch() == self.epoch
+        locked(&self.served.shared.open_sessions).epoch == self.epoch
     }
 
     /// Submits requests to the drive and returns the rejected requests. If the drive is shut down

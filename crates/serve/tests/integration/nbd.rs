@@ -60,7 +60,7 @@ fn the_export_names_the_stream() {
         assert_eq!(client.ask(GO, &export(unknown))[0].0, (1 << 31) + 6, "{unknown}");
     }
     let streams = server.served.snapshot().streams;
-    let written: Vec<_> = streams.iter().map(|writes| (writes.number, writes.bytes)).collect();
+    let written: Vec<_> = streams.iter().map(|(by, writes)| (by.0.0, writes.1)).collect();
     assert_eq!(written, [(0, 8192), (2, 4096), (3, 4096)]);
     server.end();
 }

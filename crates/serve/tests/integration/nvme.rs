@@ -46,8 +46,8 @@ impl Server {
             of.connection(&outbox, &served);
         });
         let listener = listener.unwrap();
-        target.advertise([listener.address()].into_iter());
-        let &Address::Tcp(_, port) = listener.address() else { panic!() };
+        target.advertise([&listener.address].into_iter());
+        let &Address::Tcp(_, port) = &listener.address else { panic!() };
         let nqn = target.nqn();
         Self { served, target, listener, port, nqn }
     }
@@ -328,8 +328,8 @@ fn hostile_peers_disturb_nobody() {
 fn a_load_does_what_it_is_told() {
     for timing in [REAL, Timing::Fast] {
         let server = Server::new(drive(), timing, None);
-        let mut client = Client::connect(server.listener.address()).unwrap();
-        assert_eq!(client.size(), CAPACITY);
+        let mut client = Client::connect(&server.listener.address).unwrap();
+        assert_eq!(client.size, CAPACITY);
         let block = |operation, n, length: u32| {
             let offset = n * u64::from(length) % CAPACITY;
             LoadRequest { operation, offset, length }

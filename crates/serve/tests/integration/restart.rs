@@ -228,7 +228,7 @@ fn counters_and_errors_are_of_the_drives_life() {
         assert_eq!(health.host_read_bytes - before.host_read_bytes, 14 * PAGE);
         assert_eq!((health.error_entries, health.power_cycles), (session, session));
         let log = drive.error_log();
-        let kinds: Vec<_> = log.entries().map(|entry| (entry.number, entry.lba)).collect();
+        let kinds: Vec<_> = log.entries.iter().map(|entry| (entry.number, entry.lba)).collect();
         let wanted: Vec<_> = (1..=session).rev().map(|n| (n, n)).collect();
         assert_eq!(kinds, wanted, "number and address, newest first");
         drop((writer, drive));

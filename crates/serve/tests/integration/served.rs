@@ -249,11 +249,10 @@ fn writes_and_moves_are_told_by_stream_of_the_drive() {
         }
         write(11, 0, 1 << 20); // The drive has two streams, so it releases the oldest stream.
         let seen = served.snapshot();
-        let written: Vec<_> = seen
-            .streams
-            .iter()
-            .map(|writes| (writes.number, writes.drive_stream, writes.bytes))
-            .collect();
+        let of_stream = |(&(number, drive), &(_, bytes)): (&(StreamId, Option<StreamId>), &_)| {
+            (number.0, drive.map(|stream| stream.0), bytes)
+        };
+        let written: Vec<_> = seen.streams.iter().map(of_stream).collect();
         let of_seven = 24 * (400 * 4096 + (4 << 20));
         let expected = [(7, Some(2), of_seven), (9, Some(1), CAPACITY), (11, Some(1), 1 << 20)];
         assert_eq!(written, expected, "{timing:?}");

@@ -43,7 +43,6 @@ const PROCESS_NAME: u32 = 0;
 const SECTOR_SHIFT: u32 = 9;
 const PROCESSES_MAX: usize = 1 << 16;
 
-/// An event's header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     pub(crate) time_ns: u64,

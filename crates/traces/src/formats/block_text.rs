@@ -70,7 +70,6 @@ fn kind_of(action: &[u8]) -> Result<Option<EventKind>, Reason> {
     }))
 }
 
-/// Returns `true` if a line belongs to the summary at the end.
 fn is_summary(line: &[u8]) -> bool {
     line.starts_with(b"CPU")
         || line.starts_with(b"Total (")
@@ -80,7 +79,6 @@ fn is_summary(line: &[u8]) -> bool {
         || (line.starts_with(b" ") && memchr::memchr(b':', line).is_some())
 }
 
-/// Parses `maj,min cpu sequence time pid action rwbs sector + sectors [process]`.
 fn blkparse<'a>(line: &'a [u8], processes: &mut Names) -> Parsed<'a> {
     if is_summary(line) {
         return Ok(Err(Line::Beside("blkparse summary")));

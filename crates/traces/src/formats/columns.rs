@@ -111,7 +111,6 @@ pub fn operation_of(word: &[u8]) -> Result<Operation, Reason> {
     })
 }
 
-/// Parser of custom CSV lines.
 pub(crate) struct OwnColumns {
     wanted: Vec<Column>,
     /// Position of each column in `wanted`; `None` before the first line has been parsed.
@@ -146,16 +145,11 @@ impl OwnColumns {
 }
 
 fn split(line: &[u8], separator: u8) -> impl Iterator<Item = &[u8]> {
-    let unquoted = |field: &[u8]| -> (usize, usize) {
-        let quoted = field.len() >= 2 && field[0] == b'"' && field[field.len() - 1] == b'"';
-        if quoted { (1, field.len() - 1) } else { (0, field.len()) }
-    };
     line.split(move |&byte| byte == separator)
         .filter(move |field| separator != b' ' || !field.is_empty())
-        .map(move |field| {
+        .map(|field| {
             let field = field.trim_ascii();
-            let (begin, end) = unquoted(field);
-            &field[begin..end]
+            field.strip_prefix(b"\"").and_then(|text| text.strip_suffix(b"\"")).unwrap_or(field)
         })
 }
 

@@ -55,7 +55,6 @@ pub(super) const TENCENT: Format = Format {
     make: || Box::new(Lines::new(tencent)),
 };
 
-/// Tencent CBS: `Timestamp,Offset,Size,IOType,VolumeID`.
 fn tencent(line: &[u8], to: &mut Sink) -> Parsed {
     let mut fields = Commas::new(line);
     let time = fields.field()?;
@@ -103,7 +102,6 @@ pub(super) const DISKSIM: Format = Format {
     make: || Box::new(Lines::new(disksim)),
 };
 
-/// DiskSim's ASCII traces: time, device, block, blocks, flags.
 fn disksim(line: &[u8], to: &mut Sink) -> Parsed {
     let mut fields = Words::new(line);
     let (time, volume) = (fields.field()?, fields.field()?);
@@ -157,7 +155,6 @@ pub(super) const FIU: Format = Format {
 /// Number of stored hash digits; 64 bits suffice to distinguish different data.
 const HASH_DIGITS: usize = 16;
 
-/// FIU traces (home, mail, web): time, process, address, size, operation, device, hash of the data.
 fn fiu(line: &[u8], to: &mut Sink) -> Parsed {
     let mut fields = Words::new(line);
     let (time, pid, process) = (fields.field()?, fields.field()?, fields.field()?);

@@ -42,13 +42,13 @@ impl Msr {
 }
 
 struct Fields<'a> {
-    ticks: u64,
+    time_ns: u64,
     host: &'a [u8],
     disk: &'a [u8],
     operation: Operation,
     offset: u64,
     length: u64,
-    response_ticks: u64,
+    response_ns: i64,
 }
 
 /// Returns the fields of a line in the usual form, which has no blanks, fractions or long numbers.
@@ -71,50 +71,39 @@ fn plain(line: &[u8]) -> Option<Fields<'_>> {
     let (length, response) = number(length)?;
     let (response_ticks, end) = leading(line, response)?;
     let (host, disk) = (&line[host..host_end], &line[host_end + 1..kind - 1]);
-    (end == line.len()).then_some(Fields {
-        ticks,
-        host,
-        disk,
-        operation,
-        offset,
-        length,
-        response_ticks,
-    })
+    let time_ns = ticks.checked_mul(NS_PER_TICK)?;
+    let response_ns = response_ticks.checked_mul(NS_PER_TICK)?.try_into().ok()?;
+    let fields = Fields { time_ns, host, disk, operation, offset, length, response_ns };
+    (end == line.len()).then_some(fields)
 }
 
-impl Msr {
-    fn plain(&mut self, of: &Fields<'_>, to: &mut Sink) -> Result<Line, Reason> {
-        let time = of.ticks.checked_mul(NS_PER_TICK).ok_or("time too large")?;
-        let response = of.response_ticks.checked_mul(NS_PER_TICK).ok_or("time too large")?;
-        let time = to.since_begin(time)?;
-        let mut record = Record::new(time, of.operation, of.offset, of.length);
-        record.response_ns = i64::try_from(response).map_err(|_| "time too large")?;
-        record.volume = self.volume(of.host, of.disk, to);
-        to.used(&record)
-    }
+/// Returns the fields of any line; `None` for the header.
+fn any(line: &[u8]) -> Result<Option<Fields<'_>>, Reason> {
+    let mut fields = Commas::new(line);
+    let (time, host, disk) = (fields.field()?, fields.field()?, fields.field()?);
+    let operation = match fields.field()? {
+        b"Read" => Operation::Read,
+        b"Write" => Operation::Write,
+        b"Type" if time == b"Timestamp" => return Ok(None),
+        _ => return Err("unknown operation"),
+    };
+    let (offset, length) = (whole(fields.field()?)?, whole(fields.field()?)?);
+    let response_ns = response_ns(fields.field()?, NS_PER_TICK)?;
+    fields.end()?;
+    whole(disk)?;
+    let time_ns = time_ns(time, NS_PER_TICK)?;
+    Ok(Some(Fields { time_ns, host, disk, operation, offset, length, response_ns }))
 }
 
 impl LineFormat for Msr {
     fn line(&mut self, line: &[u8], to: &mut Sink) -> Result<Line, Reason> {
-        if let Some(fields) = plain(line) {
-            return self.plain(&fields, to);
-        }
-        let mut fields = Commas::new(line);
-        let (time, host, disk) = (fields.field()?, fields.field()?, fields.field()?);
-        let operation = match fields.field()? {
-            b"Read" => Operation::Read,
-            b"Write" => Operation::Write,
-            b"Type" if time == b"Timestamp" => return Ok(Line::Beside("header")),
-            _ => return Err("unknown operation"),
+        let Some(of) = plain(line).map_or_else(|| any(line), |fields| Ok(Some(fields)))? else {
+            return Ok(Line::Beside("header"));
         };
-        let (offset, length) = (whole(fields.field()?)?, whole(fields.field()?)?);
-        let response = response_ns(fields.field()?, NS_PER_TICK)?;
-        fields.end()?;
-        whole(disk)?;
-        let time = time_ns(time, NS_PER_TICK)?;
-        let mut record = Record::new(to.since_begin(time)?, operation, offset, length);
-        record.response_ns = response;
-        record.volume = self.volume(host, disk, to);
+        let mut record =
+            Record::new(to.since_begin(of.time_ns)?, of.operation, of.offset, of.length);
+        record.response_ns = of.response_ns;
+        record.volume = self.volume(of.host, of.disk, to);
         to.used(&record)
     }
 }

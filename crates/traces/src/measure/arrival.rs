@@ -38,7 +38,6 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    /// Returns the interval length.
     pub(crate) fn width_ns(&self) -> u64 {
         1 << self.bits
     }

@@ -31,7 +31,6 @@ pub(crate) struct Block {
     pub(crate) volume: u32,
 }
 
-/// Blocks by hash.
 pub(crate) struct Blocks {
     slots: Vec<Block>,
     used: usize,
@@ -150,7 +149,6 @@ impl Blocks {
         self.used
     }
 
-    /// Returns the relative standard error of a block count.
     pub(crate) fn relative_error(&self) -> f64 {
         if self.scale > 1.0 { 1.0 / (self.used.max(1) as f64).sqrt() } else { 0.0 }
     }

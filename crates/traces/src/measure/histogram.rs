@@ -42,7 +42,6 @@ impl WeightedHistogram {
         (self.total > 0.0).then(|| self.sum / self.total)
     }
 
-    /// Returns the weight of the value 0.
     pub(crate) fn at_zero(&self) -> f64 {
         self.weights[0]
     }

@@ -26,7 +26,6 @@ impl Distinct {
         *register = (*register).max(rank);
     }
 
-    /// Adds the items of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (register, other) in self.registers.iter_mut().zip(&other.registers) {
             *register = (*register).max(*other);

@@ -25,7 +25,6 @@ pub(crate) struct Reuse {
     now: u32,
     /// Number of uses of all blocks, including blocks outside the sample.
     uses: u64,
-    /// Reuse distances in bytes.
     distances: WeightedHistogram,
     /// Number of first uses of blocks.
     pub(crate) cold: f64,

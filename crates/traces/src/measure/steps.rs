@@ -22,7 +22,6 @@ const STEPS_MAX: u64 = 4096;
 /// Maximum number of streams and of processes counted individually in a step.
 const STREAMS_MAX: usize = 256;
 const PROCESSES_MAX: usize = 64;
-/// Maximum number of streams shown.
 const STREAMS_SHOWN: usize = 64;
 const PROCESSES_SHOWN: usize = 8;
 /// Minimum number of I/Os for a 99.999th percentile.

@@ -9,7 +9,6 @@ use crate::record::{NO_RESPONSE, Operation, Record};
 /// Maximum number of volumes with separate sizes and heat maps; cloud traces have thousands.
 const DETAILED: usize = 64;
 
-/// I/O count and bytes transferred.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Count {
     pub(crate) ios: u64,
@@ -27,7 +26,6 @@ impl Count {
 pub(crate) struct Volume {
     pub(crate) counts: [Count; 4],
     runs: Box<[Cursors; 2]>,
-    /// Sequential reads and writes.
     pub(crate) sequential: [u64; 2],
     pub(crate) sizes: Option<Sizes>,
     pub(crate) heat: Option<Heat>,

@@ -37,7 +37,6 @@ struct Part {
 
 /// Merged events of all files; simultaneous events are ordered by file number.
 pub(super) struct Merged {
-    /// Total size of all files.
     pub(super) size_bytes: u64,
     parts: Vec<Part>,
     /// Offset of the event being read.

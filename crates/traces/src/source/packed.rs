@@ -26,7 +26,6 @@ impl BytesRead {
         Box::new(Counted { bytes, count: self.clone() })
     }
 
-    /// Returns the count so far.
     pub(super) fn count(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

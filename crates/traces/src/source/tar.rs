@@ -43,17 +43,12 @@ impl Tar {
             let Some(header) = state.header()? else { return Ok(None) };
             match header.kind {
                 b'0' | 0 | b'7' => return Ok(Some(long_name.unwrap_or(header.name))),
-                b'L' if state.left <= NAME_BYTES_MAX => {
-                    let mut name = vec![0; state.left as usize];
-                    state.bytes.read_exact(&mut name)?;
+                kind @ (b'L' | b'x') if state.left <= NAME_BYTES_MAX => {
+                    let mut data = vec![0; state.left as usize];
+                    state.bytes.read_exact(&mut data)?;
                     state.left = 0; // Only padding remains.
-                    long_name = Some(text(&name));
-                }
-                b'x' if state.left <= NAME_BYTES_MAX => {
-                    let mut fields = vec![0; state.left as usize];
-                    state.bytes.read_exact(&mut fields)?;
-                    state.left = 0;
-                    long_name = path_of(&fields).or(long_name);
+                    let name = if kind == b'L' { Some(text(&data)) } else { path_of(&data) };
+                    long_name = name.or(long_name);
                 }
                 _ => {}
             }
