@@ -91,18 +91,24 @@ def ask(
     exhaustive: bool = False,
     budget: str | None = None,
     what_if: bool = False,
+    include_discontinued: bool = False,
 ) -> Asked:
     """Return a question from arguments as in `writecliff choose`. Raises ConfigError."""
-    from writecliff.choice.candidates import find_candidates
+    from writecliff.choice.candidates import find_candidates, omitted_candidates
     from writecliff.choice.question import Question, read_prices, read_weights
     from writecliff.units import parse_size, parse_time
 
     spares = _percentages(overprovision)
+    selected = find_candidates(
+        candidates,
+        capacity=capacity,
+        least=1 if spares or limits else 2,
+        include_discontinued=include_discontinued,
+    )
+    omitted = {} if include_discontinued else omitted_candidates(candidates, capacity)
     question = Question(
         workload=str(workload),
-        candidates=find_candidates(
-            candidates, capacity=capacity, least=1 if spares or limits else 2
-        ),
+        candidates=selected,
         limits=tuple(limits),
         weights=read_weights(weights),
         prices={} if prices is None else read_prices(prices),
@@ -115,6 +121,7 @@ def ask(
         exhaustive=exhaustive,
         budget_ns=Question.budget_ns if budget is None else parse_time(budget),
         what_if=what_if,
+        left_out={name: why for name, why in omitted.items() if name not in selected},
     )
     given = {part.strip().removeprefix("sim:") for word in candidates for part in word.split(",")}
     files = {drive for drive in question.candidates if drive.endswith(".toml")}
@@ -471,7 +478,7 @@ def _possible(question: Question, named: Collection[str], note: Callable[[str], 
 
     fitting = without_too_large(question, named, budget_bytes=available_memory_bytes())
     if fitting.left_out:
-        note(f"omitted because they are too large for this load: {left_out_text(fitting.left_out)}")
+        note(f"omitted drives: {left_out_text(fitting.left_out)}")
     return fitting
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from writecliff import units
 from writecliff.devices import drives_of_today, is_real_drive, preset_names, show_device
+from writecliff.devices.families import discontinued_year
 from writecliff.engines.target import SIMULATED, is_simulated
 from writecliff.errors import ConfigError
 
@@ -15,25 +16,30 @@ ALL, TODAY = "all", "today"
 
 
 def find_candidates(
-    words: Iterable[str], *, capacity: str | None = None, least: int = 2
+    words: Iterable[str],
+    *,
+    capacity: str | None = None,
+    least: int = 2,
+    include_discontinued: bool = False,
 ) -> tuple[str, ...]:
     """Return the names of the selected drives, excluding duplicates.
 
     Args:
         words: Presets, patterns ("pm863-*"), paths of device files, "today" (the default: current
-            drives) or "all" (every preset except hard disks); a word may contain several
-            selections, separated by commas.
+            drives, except discontinued drives) or "all" (every preset except hard disks); a word
+            may contain several selections, separated by commas.
         capacity: Range of capacities to select, such as "1TB..2TB".
         least: Minimum number of drives.
+        include_discontinued: `True` to include the discontinued drives in "today".
 
     Raises:
         ConfigError: If a drive is unknown or a real drive, or if fewer than `least` drives are
             selected.
     """
     selected: dict[str, None] = {}
-    for word in [*words] or [TODAY]:
-        for name in (part.strip() for part in word.split(",")):
-            selected.update(dict.fromkeys(_named(name)))
+    omitted = () if include_discontinued else discontinued_today()
+    for name in _split(words):
+        selected.update(dict.fromkeys(_named(name, omitted)))
     names = _within(selected, capacity) if capacity is not None else tuple(selected)
     if len(names) < least:
         raise ConfigError(
@@ -44,7 +50,26 @@ def find_candidates(
     return names
 
 
-def _named(text: str) -> Sequence[str]:
+def omitted_candidates(words: Iterable[str], capacity: str | None) -> Mapping[str, str]:
+    """Return the reasons why drives of "today" are omitted from the candidates, by drive."""
+    if TODAY not in _split(words):
+        return {}
+    omitted = discontinued_today()
+    names = [*omitted] if capacity is None else _within(omitted, capacity)
+    return {name: f"was discontinued in {omitted[name]}" for name in names}
+
+
+def discontinued_today() -> Mapping[str, int]:
+    """Return the drives of "today" that are discontinued, with the year."""
+    years = {name: discontinued_year(name) for name in drives_of_today()}
+    return {name: year for name, year in years.items() if year is not None}
+
+
+def _split(words: Iterable[str]) -> list[str]:
+    return [part.strip() for word in [*words] or [TODAY] for part in word.split(",")]
+
+
+def _named(text: str, omitted: Collection[str]) -> Sequence[str]:
     if not text:
         raise ConfigError("--candidates contains an empty name")
     name = text.removeprefix(SIMULATED)
@@ -54,7 +79,7 @@ def _named(text: str) -> Sequence[str]:
             hint="use the drive's model from `writecliff device list`, or a device file",
         )
     if name == TODAY:
-        return drives_of_today()
+        return [drive for drive in drives_of_today() if drive not in omitted]
     if name == ALL:
         return [preset for preset in preset_names() if show_device(preset).kind != "disk"]
     if any(mark in name for mark in "*?["):

@@ -287,7 +287,7 @@ def _disclosures(answer: Answer) -> Iterator[str]:
         )  # fmt: skip
     if question.left_out:
         omitted = left_out_text(question.left_out)
-        yield f"Omitted because they are too large for this load on this machine: {omitted}."
+        yield f"Omitted drives ({len(question.left_out)}): {omitted}."
     if question.prices:
         yield "Prices come from the price list."
 

@@ -43,7 +43,7 @@ def without_too_large(question: Question, named: Collection[str], *, budget_byte
             f"{left_out_text(out)}",
             hint="select smaller drives with --candidates or --capacity",
         )
-    return replace(question, candidates=remaining, left_out=out)
+    return replace(question, candidates=remaining, left_out={**question.left_out, **out})
 
 
 def left_out_text(left_out: Mapping[str, str]) -> str:

@@ -30,6 +30,7 @@ def choose(
     *,
     workload: Path | None = None,
     candidates: Annotated[tuple[str, ...], Parameter(name=("--candidates", "--on"))] = (),
+    include_discontinued: Annotated[bool, Parameter(negative=())] = False,
     capacity: str | None = None,
     limit: tuple[str, ...] = (),
     weight: tuple[str, ...] = (),
@@ -68,6 +69,8 @@ def choose(
     candidates
         The drives, separated by commas or repeated: names of `writecliff device list`, patterns
         such as "pm863-*", device files, today (the default: current drives) or all.
+    include_discontinued
+        Include discontinued drives in the group today.
     capacity
         Capacity of the candidates, such as 1TB..2TB (default: any).
     limit
@@ -125,8 +128,9 @@ def choose(
     if dry_run and resume is not None:
         raise ConfigError("--dry-run cannot be combined with --resume", hint="omit --resume")
     if resume is not None:
-        fixed = (workload, candidates, capacity, writes_per_day, overprovision, precondition,
-                 duration, seeds, scale, exhaustive or None, output)  # fmt: skip
+        fixed = (workload, candidates, include_discontinued or None, capacity, writes_per_day,
+                 overprovision, precondition, duration, seeds, scale, exhaustive or None,
+                 output)  # fmt: skip
         if any(option is not None and option != () for option in fixed):
             raise ConfigError(
                 "the load and drives of a choice cannot be changed when it is resumed",
@@ -155,6 +159,7 @@ def choose(
         exhaustive=exhaustive,
         budget=budget,
         what_if=what_if is True,
+        include_discontinued=include_discontinued,
     )
     if dry_run:
         return _show_plan(asked, jobs, scheduler, quiet=quiet, as_json=json)

@@ -10,7 +10,8 @@ file is the complete device file for one capacity, followed by `[variants]` and 
 
 `user_capacity` and `dies` determine the capacity, the geometry, the rated writes (for an equal
 number of drive writes) and the DRAM size. Other entries are dotted device file keys with different
-values, each of which must have a reason: `"controller.write_cache" = false`.
+values, each of which must have a reason: `"controller.write_cache" = false`. Below `[variants]`,
+`discontinued = 2022  # source` marks a family that is no longer sold.
 """
 
 from __future__ import annotations
@@ -67,6 +68,12 @@ def variant_text(variant: Variant) -> str:
 def tables_of(path: Path) -> Mapping[str, Any]:
     """Return the tables from `[variants]` onwards, which follow a family's device file."""
     return tomllib.loads(_split(path)[1])
+
+
+def discontinued_year(name: str) -> int | None:
+    """Return the year in which a listed drive was discontinued, or `None`."""
+    variant = variants().get(name)
+    return None if variant is None else tables_of(variant.family)["variants"].get("discontinued")
 
 
 def description_of(path: Path) -> str:

@@ -67,7 +67,7 @@ def test_the_answer_lists_omitted_drives(
     answer = json.loads(done.out)
     assert list(answer["left_out"]) == ["fl6-1600"]
     assert "fl6-1600" not in {row["device"] for row in answer["ranking"]}
-    assert "omitted because they are too large for this load: fl6-1600 needs 4 GB" in done.err
+    assert "omitted drives: fl6-1600 needs 4 GB" in done.err
     assert "fl6-1600 needs 4 GB" in Path(answer["report"]).read_text(encoding="utf-8")
 
 

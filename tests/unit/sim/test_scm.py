@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from writecliff import BlockSize, Job, SimEngine, Workload
-from writecliff.choice.candidates import find_candidates
+from writecliff.choice.candidates import find_candidates, omitted_candidates
 from writecliff.choice.measured import _Wear, _wear
 from writecliff.choice.question import Question
 from writecliff.devices import drives_of_today, open_device, read_device_file, show_device
@@ -169,7 +169,13 @@ def test_other_capacities_have_the_same_times_and_as_many_drive_writes() -> None
 
 
 def test_it_is_a_candidate_of_choices() -> None:
-    assert DRIVE in drives_of_today() and DRIVE in find_candidates(["today"])
+    assert DRIVE in drives_of_today() and DRIVE not in find_candidates(["today"])
+    assert DRIVE in find_candidates(["today"], include_discontinued=True)
+    omitted = omitted_candidates([], "400GB..900GB")
+    assert [*omitted] == ["p5800x-400", "p5800x-800"]
+    assert set(omitted.values()) == {"was discontinued in 2022"}
+    assert not omitted_candidates(["p5800x-*"], None)
+    assert DRIVE in find_candidates(["p5800x-*"])
     assert DRIVE in find_candidates(["all"]) and "hdd-15k-80" not in find_candidates(["all"])
 
 

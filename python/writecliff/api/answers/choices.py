@@ -62,7 +62,7 @@ class Choice(Answer, frozen=True, tag="writecliff/choose/1"):
     # user interrupted the choice
     ended: Literal["decided", "budget", "interrupted"]
     open: Sequence[str]  # Drives that finer simulation could still move to the top rank
-    # Reasons, by drive, why some drives could not be simulated under the load
+    # Reasons, by drive, why drives were omitted: discontinued, or too large for this machine
     left_out: Mapping[str, str]
     verdict: str  # Summary in one or two sentences
     folder: Path  # Directory that contains the runs

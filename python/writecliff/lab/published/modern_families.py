@@ -81,7 +81,10 @@ def _scm_text(family: str) -> str:
     )
     capacities = {name: float(name.rpartition("-")[2]) for name in names}
     tables = (f'[variants.{n}]\nuser_capacity = "{c:g} GB"\n' for n, c in capacities.items())
-    return text + "\n[variants]\n\n" + "\n".join(tables)
+    status = ""
+    if year := family_facts.get("discontinued"):
+        status = f"discontinued = {year}  # {family_facts['discontinued_source']}\n"
+    return text + f"\n[variants]\n{status}\n" + "\n".join(tables)
 
 
 def _text(family: str, members: Sequence[Drive], sheets: Sheets) -> str:
