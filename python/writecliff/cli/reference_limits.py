@@ -71,7 +71,7 @@ def limits() -> Mapping[str, list[tuple[str, str, str]]]:
         "The model": _FEATURES,
         "Input files": [
             ("text or TOML file", _size(input_files.TEXT_BYTES_MAX), REFUSED),
-            ("pipe, device or folder instead of a file", "none", REFUSED),
+            ("pipe, device or folder instead of a file", "not accepted", REFUSED),
             ("digits of an integer", _count(input_files.DIGITS_MAX), REFUSED),
             ("fio JSON output", _size(fio_json.JSON_BYTES_MAX), REFUSED),
             ("streams or time steps of an I/O capture", _count(capture_file.ROWS_MAX), REFUSED),
@@ -117,9 +117,9 @@ def limits() -> Mapping[str, list[tuple[str, str, str]]]:
             ("folders in a path of a run archive", _count(unpacking.DEPTH_MAX), REFUSED),
         ],
         "Served drives": [
-            ("connections", _count(native["served_connections"]), "closed"),
+            ("connections", _count(native["served_connections"]), "further connections are closed"),
             ("outstanding requests of an NBD client", _count(native["served_nbd_requests"]),
-             "read after an earlier request completes"),
+             "further requests are read after an earlier request completes"),
         ],
         "Real drives": [
             ("I/O size of a replayed trace", _size(native["issued_io_bytes"]),
