@@ -56,7 +56,7 @@ test-python: setup ## all other Python tests: units, fio, browser
 
 # `make test` runs one case of each of these tests.
 test-long: setup ## the longest cases of the Python tests; run them before a release
-	$(TIMED) $(BIN)/python -m pytest --quiet -m long $(WORKERS) tests/unit
+	$(TIMED) $(BIN)/python -m pytest --quiet -m long $(WORKERS) tests/device tests/unit
 
 test-speed: ## instruction counts of small fixed cases against those on record
 	$(TIMED) tools/instruction-counts

@@ -55,7 +55,8 @@ def written(image: Path) -> Iterator[tuple[int, int]]:
         os.close(fd)
 
 
-@pytest.mark.parametrize("test", TESTS)
+# `lat` has the load of `iops` at another queue depth.
+@pytest.mark.parametrize("test", ["iops", "wsat", pytest.param("lat", marks=pytest.mark.long)])
 def test_only_segments_of_the_active_range_are_written(
     test: str, image: Path, attach: Callable[..., str], no_fio_left: None, tmp_path: Path
 ) -> None:

@@ -118,7 +118,7 @@ def test_a_refused_file_leaves_no_run_directory(folder: Path, command: tuple[str
     assert (folder / "mine.img").read_bytes() == b"\x5a" * (20 << 20)
 
 
-@pytest.mark.parametrize("count", [3, pytest.param(5, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [2, pytest.param(5, marks=pytest.mark.long)])
 def test_starts_in_one_second_have_a_directory_each(folder: Path, count: int) -> None:
     run = ("run", "w.toml", "--on", "sim:small.toml", "--quiet")
     children = [start(folder, *run) for _ in range(count)]

@@ -47,7 +47,9 @@ def test_the_glossary_has_a_source_for_every_term() -> None:
 
 @pytest.mark.parametrize("name", sorted(set(_names())))
 def test_every_name_of_the_glossary_is_in_the_code(name: str) -> None:
-    assert re.search(rf"(?<![A-Za-z]){re.escape(name)}", _sources()), name
+    escaped = re.escape(name)
+    # A pattern that starts with literal text is found far faster.
+    assert re.search(rf"{escaped}(?<![A-Za-z]{escaped})", _sources()), name
 
 
 @pytest.mark.parametrize(

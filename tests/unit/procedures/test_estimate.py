@@ -44,10 +44,13 @@ SHORT: dict[str, dict[str, Any]] = {
     "is-wsat": {"streams": 2, "end": ["time"], "time_hours": 0.025, "sample_seconds": 2.0},
     "tcqd": {"step_seconds": 3.0, "precondition_minutes": 0.3, **CELLS},
 }
+# Tests whose kind has a quicker test: `ecw` for demand variation, `wsat` for saturation.
+LONG = ("dirth", "tcqd", "multi-wsat", "is-wsat")
+CASES = [pytest.param(name, marks=[pytest.mark.long] * (name in LONG)) for name in PROCEDURES]
 ENOUGH_S = 1000.0  # CPU time limit; the selection of pilot runs must not depend on the machine.
 
 
-@pytest.mark.parametrize("name", list(PROCEDURES))
+@pytest.mark.parametrize("name", CASES)
 def test_estimate_within_5_percent_of_the_run(name: str, tmp_path: Path) -> None:
     engine = SimEngine(str(write_small_drive(tmp_path)))
     options = {"quick": True, **SHORT.get(name, {}), **required_options(name, tmp_path)}

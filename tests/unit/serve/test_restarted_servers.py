@@ -109,7 +109,10 @@ class Writer(Thread):
             raise self.failure
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.long)],
+)
 def test_clients_lose_nothing_when_the_server_restarts(
     number: signal.Signals, tmp_path: Path
 ) -> None:

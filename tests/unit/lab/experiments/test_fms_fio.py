@@ -92,7 +92,7 @@ def test_streams_remove_all_amplification_and_speed_up_reads(small: fms_fio.Resu
             assert on.read_bytes_per_s > off.read_bytes_per_s
 
 
-@pytest.mark.parametrize("request_bytes", [4096, 128 * 1024])
+@pytest.mark.parametrize("request_bytes", [128 * 1024, pytest.param(4096, marks=pytest.mark.long)])
 def test_another_simulator_gives_the_same(request_bytes: int) -> None:
     row = fms_fio.amplification("by-rate", 0.28, request_bytes, gc_pacing="per-victim")
     error = row.reference_error_pct
