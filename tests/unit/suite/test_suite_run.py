@@ -105,7 +105,7 @@ INTERRUPTED = (130, -signal.SIGINT)
 LONG = ["sweep", "--on", "sim:sata-tlc-120", "--set", "sample_seconds=1"]
 
 
-@pytest.mark.parametrize("lines", [1, 4, 9])
+@pytest.mark.parametrize("lines", [1, 9, pytest.param(4, marks=pytest.mark.long)])
 def test_ctrl_c_ends_a_sweep_at_any_moment(tmp_path: Path, lines: int) -> None:
     """Press Ctrl-C on a terminal: the kernel sends SIGINT to all of the processes."""
     words = [*LONG, "--vary", "queue_depth=4,16,32"]
