@@ -1,10 +1,6 @@
 //! FTL counters since the drive was new, in slots (4 KiB) except for those named in bytes.
 
 use writecliff_base::{Bytes, counts};
-use writecliff_flash::SLOT_BYTES;
-use writecliff_host_interface::content::SECTORS_PER_SLOT;
-
-use crate::ReductionCounters;
 
 counts! {
     /// Cumulative counters, which not even a purge resets (like SMART counters).
@@ -44,25 +40,11 @@ pub struct Allocated {
 }
 
 impl Allocated {
+    /// Returns the bytes of allocation units of `unit_bytes` each, by cause.
     #[inline]
-    pub(crate) fn in_slots(c: &Counters) -> Self {
-        let bytes = |slots| Bytes(slots * u64::from(SLOT_BYTES));
-        Self {
-            host: bytes(c.host_slots),
-            gc: bytes(c.gc_slots),
-            wear: bytes(c.wear_slots),
-            padding: bytes(c.padding_slots),
-        }
-    }
-
-    pub(crate) fn in_sectors(c: &ReductionCounters) -> Self {
-        let bytes = |alloc_units| Bytes(alloc_units * u64::from(SLOT_BYTES / SECTORS_PER_SLOT));
-        Self {
-            host: Bytes(c.stored_bytes()),
-            gc: bytes(c.gc_sectors),
-            wear: bytes(c.wear_sectors),
-            padding: bytes(c.padding_sectors),
-        }
+    pub(crate) fn in_units(unit_bytes: u32, alloc_units: [u64; 4]) -> Self {
+        let [host, gc, wear, padding] = alloc_units.map(|n| Bytes(n * u64::from(unit_bytes)));
+        Self { host, gc, wear, padding }
     }
 
     /// Returns the sum of all causes, which is the numerator of write amplification.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use writecliff_base::{Lpn, Ppa, ReclaimUnitId, StreamId};
 use writecliff_flash::{Geometry, SLOT_BYTES, Wear};
 use writecliff_host_interface::Content;
+use writecliff_host_interface::content::SECTORS_PER_SLOT;
 
 use crate::check::check_all;
 use crate::gc_log::GcLog;
@@ -136,8 +137,15 @@ impl Ftl {
     #[inline]
     pub fn allocated(&self) -> Allocated {
         match self.reduction() {
-            None => Allocated::in_slots(&self.parts.counters),
-            Some(counters) => Allocated::in_sectors(counters),
+            None => {
+                let c = &self.parts.counters;
+                let slots = [c.host_slots, c.gc_slots, c.wear_slots, c.padding_slots];
+                Allocated::in_units(SLOT_BYTES, slots)
+            }
+            Some(c) => {
+                let sectors = [c.host_sectors, c.gc_sectors, c.wear_sectors, c.padding_sectors];
+                Allocated::in_units(SLOT_BYTES / SECTORS_PER_SLOT, sectors)
+            }
         }
     }
 

@@ -14,9 +14,7 @@ pub(super) struct Course {
     /// Block-size mixes of writes and trims, if they differ from the job's block sizes.
     writes: Option<Sizes>,
     trims: Option<Sizes>,
-    runs: Option<Runs>,
     continued: Option<Continued>,
-    ordered: Option<Ordered>,
     trim_first: bool,
     /// Offset and length of the trimmed block that will be written next.
     trimmed: Option<(u64, u32)>,
@@ -30,35 +28,29 @@ struct Sizes {
     upto: Vec<(u64, SizeClass)>,
 }
 
-/// Consecutive I/Os from each random address, like fio's `randwrite:N`. Each operation continues
-/// after its own last I/O; an I/O that would exceed the range starts at a random address.
-#[derive(Clone, Debug)]
-struct Runs {
-    ios: u64,
-    /// Number of I/Os until the next random address.
-    left: u64,
-    positions: [Option<u64>; 3],
-    range: u64,
-}
-
-/// Random I/Os, some of which continue at the end of the last I/O of their operation, like fio's
-/// `percentage_random`. This models sequential I/Os among the random I/Os of a trace. An I/O that
-/// would exceed the range starts at a random address.
+/// Random I/Os, some of which continue at the end of an earlier I/O.
 #[derive(Clone, Debug)]
 struct Continued {
-    /// Thresholds out of 2^32 for reads and writes.
-    below: [u64; 2],
-    positions: [Option<u64>; 2],
+    order: Order,
     range: u64,
 }
 
-/// Random I/Os, where the I/Os of a given size and operation form sequential streams. Each stream
-/// starts at a random address and wraps at the end of the range.
+/// Selection of the I/Os that continue, and the positions where they do.
 #[derive(Clone, Debug)]
-struct Ordered {
-    /// Operation, length, threshold out of 2^32 and next offset of each stream.
-    streams: Vec<(Operation, u32, u64, Option<u64>)>,
-    range: u64,
+enum Order {
+    /// Consecutive I/Os from each random address, like fio's `randwrite:N`; `left` remain until the
+    /// next random address. Each operation continues after its own last I/O. An I/O that would
+    /// exceed the range starts at a random address.
+    Runs { ios: u64, left: u64, positions: [Option<u64>; 3] },
+    /// Some I/Os continue at the end of the last I/O of their operation, like fio's
+    /// `percentage_random`. This models sequential I/Os among the random I/Os of a trace. An I/O
+    /// that would exceed the range starts at a random address. The thresholds out of 2^32 are for
+    /// reads and writes.
+    Shares { below: [u64; 2], positions: [Option<u64>; 2] },
+    /// I/Os of a given size and operation form sequential streams. Each stream starts at a random
+    /// address and wraps at the end of the range. A stream has an operation, a length, a threshold
+    /// out of 2^32 and its next offset.
+    Streams(Vec<(Operation, u32, u64, Option<u64>)>),
 }
 
 #[derive(Clone, Debug)]
@@ -98,19 +90,7 @@ impl Course {
                 }),
                 writes: sizes(Operation::Write, &classes.writes),
                 trims: sizes(Operation::Trim, &classes.trims),
-                runs: (job.run_ios > 1).then_some(Runs {
-                    ios: job.run_ios,
-                    left: 0,
-                    positions: [None; 3],
-                    range,
-                }),
-                ordered: job.has_ordered_sizes().then(|| Ordered::of(job, range)),
-                continued: (job.continues() && !job.has_ordered_sizes()).then(|| Continued {
-                    below: [job.sequential_read_pct, job.sequential_write_pct]
-                        .map(|pct| out_of_two_to_32(pct / 100.0)),
-                    positions: [None; 2],
-                    range,
-                }),
+                continued: Continued::of(job, range),
                 trim_first: job.trim_first,
                 trimmed: None,
                 streams: Streams {
@@ -158,11 +138,9 @@ impl Course {
                 class = of(random.next_u64() & 0xffff_ffff);
             }
         }
-        let offset = match (&mut self.runs, &mut self.continued, &mut self.ordered) {
-            (Some(runs), ..) => runs.next(random, class, operation, addresses),
-            (None, Some(continued), _) => continued.next(random, class, operation, addresses),
-            (None, None, Some(ordered)) => ordered.next(random, class, operation, addresses),
-            (None, None, None) => addresses.next(random, class, operation),
+        let offset = match &mut self.continued {
+            Some(continued) => continued.next(random, class, operation, addresses),
+            None => addresses.next(random, class, operation),
         };
         if self.trim_first {
             self.trimmed = Some((offset, class.length));
@@ -183,38 +161,27 @@ impl Course {
 }
 
 impl Continued {
-    fn next(
-        &mut self,
-        random: &mut Prng,
-        class: &SizeClass,
-        operation: Operation,
-        addresses: &mut AddressGenerator,
-    ) -> u64 {
-        let index = operation as usize;
-        let Some(&below) = self.below.get(index) else {
-            return addresses.next(random, class, operation);
+    fn of(job: &JobSpec, range: u64) -> Option<Self> {
+        let order = if job.run_ios > 1 {
+            Order::Runs { ios: job.run_ios, left: 0, positions: [None; 3] }
+        } else if job.has_ordered_sizes() {
+            let sizes = |operation| {
+                let each = job.block_sizes_of(operation).iter();
+                each.filter(|size| size.sequential_pct > 0.0).map(move |size| {
+                    let below = out_of_two_to_32(size.sequential_pct / 100.0);
+                    (operation, size.bytes as u32, below, None)
+                })
+            };
+            let operations = [Operation::Read, Operation::Write].into_iter();
+            Order::Streams(operations.flat_map(sizes).collect())
+        } else if job.continues() {
+            let shares = [job.sequential_read_pct, job.sequential_write_pct];
+            let below = shares.map(|pct| out_of_two_to_32(pct / 100.0));
+            Order::Shares { below, positions: [None; 2] }
+        } else {
+            return None;
         };
-        let continues = random.next_u64() >> 32 < below;
-        let length = u64::from(class.length);
-        let room = self.positions[index].filter(|at| continues && at + length <= self.range);
-        let offset = room.unwrap_or_else(|| addresses.next(random, class, operation));
-        debug_assert!(offset + length <= self.range, "{length} B at {offset}");
-        self.positions[index] = Some(offset + length);
-        offset
-    }
-}
-
-impl Ordered {
-    fn of(job: &JobSpec, range: u64) -> Self {
-        let sizes = |operation| {
-            let each = job.block_sizes_of(operation).iter();
-            each.filter(|size| size.sequential_pct > 0.0).map(move |size| {
-                let below = out_of_two_to_32(size.sequential_pct / 100.0);
-                (operation, size.bytes as u32, below, None)
-            })
-        };
-        let streams = [Operation::Read, Operation::Write].into_iter().flat_map(sizes).collect();
-        Self { streams, range }
+        Some(Self { order, range })
     }
 
     fn next(
@@ -224,45 +191,33 @@ impl Ordered {
         operation: Operation,
         addresses: &mut AddressGenerator,
     ) -> u64 {
-        let matches = |stream: &&mut (Operation, u32, u64, Option<u64>)| {
-            (stream.0, stream.1) == (operation, class.length)
+        let (index, length, range) = (operation as usize, u64::from(class.length), self.range);
+        let fits = |at: &u64| at + length <= range;
+        let (position, at) = match &mut self.order {
+            Order::Runs { ios, left, positions } => {
+                let at = positions[index].filter(|at| *left > 0 && fits(at));
+                *left = left.checked_sub(1).unwrap_or(*ios - 1);
+                (&mut positions[index], at)
+            }
+            Order::Shares { below, positions } if index < below.len() => {
+                let continues = random.next_u64() >> 32 < below[index];
+                let at = positions[index].filter(|at| continues && fits(at));
+                (&mut positions[index], at)
+            }
+            Order::Shares { .. } => return addresses.next(random, class, operation),
+            Order::Streams(streams) => {
+                let mut all = streams.iter_mut();
+                let stream = all.find(|stream| (stream.0, stream.1) == (operation, class.length));
+                let Some((.., position)) = stream.filter(|s| random.next_u64() >> 32 < s.2) else {
+                    return addresses.next(random, class, operation);
+                };
+                let at = position.map(|at| if fits(&at) { at } else { 0 });
+                (position, at)
+            }
         };
-        let stream = self.streams.iter_mut().find(matches);
-        let Some((.., below, position)) = stream else {
-            return addresses.next(random, class, operation);
-        };
-        if random.next_u64() >> 32 >= *below {
-            return addresses.next(random, class, operation);
-        }
-        let length = u64::from(class.length);
-        let offset = match *position {
-            None => addresses.next(random, class, operation),
-            Some(at) if at + length <= self.range => at,
-            Some(_) => 0,
-        };
-        debug_assert!(offset + length <= self.range, "{length} B at {offset}");
+        let offset = at.unwrap_or_else(|| addresses.next(random, class, operation));
+        debug_assert!(offset + length <= range, "{length} B at {offset}");
         *position = Some(offset + length);
-        offset
-    }
-}
-
-impl Runs {
-    fn next(
-        &mut self,
-        random: &mut Prng,
-        class: &SizeClass,
-        operation: Operation,
-        addresses: &mut AddressGenerator,
-    ) -> u64 {
-        let length = u64::from(class.length);
-        let continued = self.positions[operation as usize].filter(|at| at + length <= self.range);
-        let offset = match continued {
-            Some(at) if self.left > 0 => at,
-            _ => addresses.next(random, class, operation),
-        };
-        self.left = if self.left > 0 { self.left - 1 } else { self.ios - 1 };
-        debug_assert!(offset + length <= self.range, "{length} B at {offset}");
-        self.positions[operation as usize] = Some(offset + length);
         offset
     }
 }
