@@ -102,6 +102,7 @@ wheel: setup ## build the wheel and the source archive (target/dist); needs no R
 
 site: gallery ## build the documentation into site/, with the gallery of reports
 	@rm -rf site
+	@echo "building the pages (15 s)" >&2
 	$(BIN)/python -m sphinx --quiet --fail-on-warning --keep-going --builder html \
 	    --doctree-dir .cache/doctrees docs site
 	@echo "site/index.html"
