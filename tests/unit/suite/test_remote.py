@@ -46,21 +46,16 @@ SHORT = {"drive_fills": 0.5, "sample_seconds": 1.0, "round_minutes": 0.1}
 @pytest.fixture(scope="module")
 def local() -> Iterator[LocalCluster]:
     """Two workers that restart when they die."""
-    import dask
     import distributed
 
-    # Idle workers would take samples of their stacks a hundred times a second.
-    with (
-        dask.config.set({"distributed.worker.profile.enabled": False}),
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            resources={MEMORY: 4e9},
-            memory_limit=0,
-            dashboard_address=None,
-            silence_logs=50,
-        ) as made,
-    ):
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        resources={MEMORY: 4e9},
+        memory_limit=0,
+        dashboard_address=None,
+        silence_logs=50,
+    ) as made:
         yield made
 
 
