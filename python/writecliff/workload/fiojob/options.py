@@ -286,7 +286,7 @@ class FioOptions:
         read.triple(0), "0", "minimum I/Os per second of each operation; a slower job ends"
     )
     rate_cycle: int = option(
-        read.integer(1), "1000", "milliseconds over which a minimum rate is measured", "ratecycle"
+        read.integer(1), "1000", "period for measuring a minimum rate, in ms", "ratecycle"
     )
     thinktime: int = option(read.time_us("us"), "0", "pause after every thinktime_blocks I/Os")
     thinktime_blocks: int = option(read.integer(1), "1", "I/Os between pauses")
@@ -359,10 +359,10 @@ class FioOptions:
     )
     # Target, units and series.
     filename: str | None = option(
-        read.string, None, "replaced by the drive of the run; reported in a note"
+        read.string, None, "path replaced by the drive under test; a note names the path"
     )
     directory: str | None = option(
-        read.string, None, "replaced by the drive of the run; reported in a note"
+        read.string, None, "path replaced by the drive under test; a note names the path"
     )
     nrfiles: int = option(
         read.integer(1), "1", "equal segments of the range; sequential I/Os take turns", "nr_files"
@@ -474,7 +474,7 @@ def by_name() -> dict[str, Option]:
 # `=value,...` for values that make a rejected option acceptable because it has no effect.
 
 NO_EFFECT: dict[str, str] = {
-    "histogram logs are not written; the fio JSON has the bins": (
+    "histogram logs are not written; fio's JSON output contains the bins": (
         "write_hist_log log_hist_msec log_hist_coarseness"
     ),
     "each row of a log file holds a window, not an individual I/O": "log_offset log_issue_time",
@@ -483,7 +483,7 @@ NO_EFFECT: dict[str, str] = {
         "log_entries log_compression log_compression_cpus log_store_compressed log_unix_epoch "
         "log_alternate_epoch log_alternate_epoch_clock_id/job_start_clock_id"
     ),
-    "option of an I/O engine, which a simulated drive replaces": ENGINE_OPTIONS,
+    "I/O engine option; a simulated drive replaces the engine": ENGINE_OPTIONS,
     "data are not stored, so verification is skipped": (
         "verify verify_pattern verify_mode verify_bytchk trim_percentage "
         "do_verify verify_interval verify_offset verify_fatal verify_dump verify_async "
@@ -540,7 +540,7 @@ NO_EFFECT: dict[str, str] = {
     "a simulated drive uses only the compressibility of the data": (
         "refill_buffers scramble_buffers buffer_compress_chunk"
     ),
-    "duplicates repeat earlier data of their thread (dedupe_mode=repeat)": (
+    "duplicates repeat earlier data of the same thread (dedupe_mode=repeat)": (
         "dedupe_global dedupe_mode dedupe_working_set_percentage"
     ),
     "a log is read in one pass": "read_iolog_chunked",
