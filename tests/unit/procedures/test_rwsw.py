@@ -71,6 +71,7 @@ def test_a_stored_run_needs_the_capture_no_more(portal: Path) -> None:
     assert again.capture == test.capture
 
 
+@pytest.mark.draws
 @pytest.mark.parametrize(
     ("name", "options", "rows", "count", "sections"),
     [
