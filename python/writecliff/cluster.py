@@ -74,12 +74,12 @@ def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cl
         import distributed
     except ImportError:
         raise ConfigError(
-            "--scheduler requires Dask, which is not installed",
+            "--scheduler requires the package Dask, which is not installed",
             hint="install it with: pip install 'writecliff[dask]'",
         ) from None
     if address != LOCAL and "://" not in address:
         hint = "use local, or the address that `dask scheduler` prints: tcp://HOST:PORT"
-        raise ConfigError(f"--scheduler '{address}' is not an address", hint=hint)
+        raise ConfigError(f"--scheduler '{address}' is not a scheduler address", hint=hint)
     if address == LOCAL:
         with _local(workers or os.cpu_count() or 1) as client:
             yield Cluster(client)
@@ -91,7 +91,7 @@ def connected(address: str | None, *, workers: int | None = None) -> Iterator[Cl
         client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ConfigError(
-            f"no Dask scheduler answers at {address}",
+            f"no Dask scheduler responds at {address}",
             hint="start a scheduler with `dask scheduler`",
         ) from error
     with client:
@@ -248,8 +248,8 @@ class _Watch:
         if self._client.scheduler_info(n_workers=1)["workers"]:
             self._seen_s = now_s
         elif now_s > self._seen_s + _ALONE_S:
-            hint = "start workers, and resume the runs"
-            raise EngineError(f"the scheduler has had no worker for {_ALONE_S:.0f} s", hint=hint)
+            hint = "start workers with `dask worker`, then resume the runs"
+            raise EngineError(f"no worker has joined the scheduler for {_ALONE_S:.0f} s", hint=hint)
 
 
 _stopping: set[str] = set()  # In a worker: names of the clusters whose tasks must stop.
@@ -280,7 +280,7 @@ def _was_killed(future: Any) -> bool:
 def _result(future: Any, name: str) -> Any:
     if future.status == "cancelled":
         raise EngineError(
-            f"{name}: the scheduler lost this run", hint="check that the scheduler is still running"
+            f"the scheduler lost the run {name}", hint="check that the scheduler is still running"
         )
     error = future.exception()
     if error is None:
@@ -295,7 +295,7 @@ def _check_memory(client: Client, tasks: Sequence[Task[Any]]) -> None:
     most_bytes = max((worker["resources"].get(MEMORY, 0) for worker in workers.values()), default=0)
     if not most_bytes:
         raise ConfigError(
-            "no worker of the scheduler declares the memory resource",
+            "none of the scheduler's workers declares a memory resource",
             hint=f"start workers with `dask worker ... --resources {MEMORY}=16e9`",
         )
     for task in tasks:

@@ -318,14 +318,14 @@ def test_a_signal_ends_a_capture_and_the_trace_is_whole(loop: str, tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--device", "/dev/no-such-device", "--for", "1s"], "/dev/no-such-device: no such device"),
+        (["--device", "/dev/no-such-device", "--for", "1s"], "the device /dev/no-such-device does not exist"),
         (["--device", "/tmp", "--for", "1s"], "a directory, not a block device"),
         (["--device", "LOOP", "--for", "0s"], "--for must be greater than 0, not 0s"),
         (["--device", "LOOP", "--for", "1s", "--", "true"], "are mutually exclusive"),
         (["--device", "LOOP", "--reads", "--for", "1s"], "--reads does not apply to --device"),
         (
             ["--device", "LOOP", "--", "no-such-program"],
-            "no-such-program: there is no such program",
+            "the program no-such-program does not exist",
         ),
         (["--for", "1s"], "--for requires --device"),
     ],
@@ -349,7 +349,7 @@ def test_an_idle_device_is_an_error_and_its_trace_says_so(
     output = tmp_path / "t.parquet"
     answer = cli(["capture", "-o", str(output), "--device", loop, "--", "true"])
     assert answer.code == 2
-    assert f"error: {loop} received no requests during the capture" in answer.err
+    assert f"error: {loop} received no I/O requests during the capture" in answer.err
     trace = read_trace(output)
     assert trace.rows == 0
     assert f"no requests reached {loop}" in trace.metadata["notes"]

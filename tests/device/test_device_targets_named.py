@@ -46,7 +46,7 @@ def a_hand_made_node_of_the_disk(bench: Bench) -> Danger:
     image = bench.image()
     device = bench.loop(image)
     node = bench.node("/dev/writecliff-test-node", number_of(device))
-    return Danger(node, "under another name", f"name {device},", [image])
+    return Danger(node, "another device node for", f"specify {device},", [image])
 
 
 @kind
@@ -55,7 +55,7 @@ def a_familiar_name_on_another_disk(bench: Bench) -> Danger:
     image = bench.image()
     device = bench.loop(image)
     node = bench.node("/dev/sdzz", number_of(device))
-    return Danger(node, f"a node of {Path(device).name} under another name", device, [image])
+    return Danger(node, f"another device node for {Path(device).name}", device, [image])
 
 
 @kind
@@ -112,7 +112,7 @@ def a_file_named_as_a_device(bench: Bench) -> Danger:
 @kind
 def a_path_without_anything(bench: Bench) -> Danger:
     bench.callback(lambda: _assert_absent("/dev/writecliff-test-nothing"))
-    return Danger("/dev/writecliff-test-nothing", "no such device", "/dev/sdb, or file:PATH", [])
+    return Danger("/dev/writecliff-test-nothing", "does not exist", "/dev/sdb, or file:PATH", [])
 
 
 def _assert_absent(path: str) -> None:

@@ -108,7 +108,7 @@ def the_hidden_path_of_a_multipath_nvme_drive(shelf: Shelf) -> Danger:
         pytest.skip("no drive of this guest is multipath")
     whole = f"/dev/{re.sub(r'c[0-9]+n', 'n', hidden)}"
     hint = f"one path of a multipath drive, without a node: name {whole}"
-    return Danger(f"/dev/{hidden}", "no such device", hint, [whole], first=16 * MIB)
+    return Danger(f"/dev/{hidden}", "does not exist", hint, [whole], first=16 * MIB)
 
 
 @kind

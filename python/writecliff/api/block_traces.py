@@ -54,7 +54,7 @@ def convert_trace(
     written = written_format(path, to)
     if path.exists() and path.samefile(trace_path(trace)):
         raise ConfigError(
-            f"the output {path} is the trace itself", hint="choose another name for the output"
+            f"the output {path} would overwrite the trace", hint="write the output to another file"
         )
     source = open_trace(trace_path(trace), format=format, columns=columns, member=member)
     return convert(source, path, written, progress=progress)

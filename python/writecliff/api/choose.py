@@ -504,7 +504,8 @@ def _folder(
         folder = SuiteFolder.open(path)
         if folder.kind != "choice" or _options(folder.members) != _options(members):
             raise ConfigError(
-                f"{path} contains runs of another choice", hint="choose another --output"
+                f"{path} contains runs from another `choose` command",
+                hint="choose another --output",
             )
     else:
         about = Path(question.workload).stem

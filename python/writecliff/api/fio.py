@@ -103,7 +103,9 @@ def run_fio(
     command = read_command_line([word for word in words if word != "--json"])
     command.formats = ("json",) if "--json" in words else command.formats
     if not on.startswith("sim:"):
-        raise ConfigError(f"{on} is not a simulated drive", hint="use fio itself for real drives")
+        raise ConfigError(
+            f"{on} is not a simulated drive", hint="run fio directly to test a real drive"
+        )
     if command.output is not None and str(command.output) not in _STREAMS:
         check_output(command.output)
     with opened(on, 1 if seed is None else seed) as engine:

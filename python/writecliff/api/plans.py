@@ -74,7 +74,7 @@ def stored_run(path: Path, test: str) -> StoredRun:
     if stored.procedure != test:
         command = " ".join(procedure.command)
         raise ConfigError(
-            f"{path} contains a run of {stored.procedure}, not of {test}",
+            f"{path} contains a run of the test {stored.procedure}, not of {test}",
             hint=f"{command} --resume {path}",
         )
     device = stored.device

@@ -252,7 +252,7 @@ def _workload_file(
         return load_workload(find_workload(Path(load)), capacity_bytes=capacity_bytes, seed=seed)
     steps = [LoadStep(workload) for workload in ([load] if isinstance(load, Workload) else load)]
     if not steps:
-        raise ConfigError("no workload is given", hint="pass at least one Workload")
+        raise ConfigError("no workload is given", hint="pass at least one Workload object")
     if seed is not None:
         steps = [step.seeded(seed) for step in steps]
     return WorkloadFile(Path(steps[0].workload.name), tuple(steps))
@@ -341,7 +341,7 @@ def opened(on: str | Engine, seed: int, **opening: Any) -> Iterator[Engine]:
     try:
         if engine.identify().capacity_bytes <= 0:
             raise TargetError(
-                f"{on} reports no capacity", hint="check that the drive contains a medium"
+                f"{on} reports a capacity of 0 bytes", hint="check that the drive contains a medium"
             )
         yield engine
     finally:

@@ -403,7 +403,7 @@ def write_page(
         page = workload_page(list(traces))
     else:
         raise ConfigError(
-            f"a {type(result).__name__} object has no page",
+            f"a {type(result).__name__} object cannot be shown as a page",
             hint="pass the result of compare, advise_streams or characterise_trace",
         )
     pdf, csv = (None if path is None else Path(path) for path in (pdf, csv))

@@ -225,7 +225,8 @@ class Store(Shows):
         """
         if not names:
             raise ConfigError(
-                "the selection matches no run", hint="specify runs, or change the selection"
+                "the selection matches no run",
+                hint="specify runs by name, or use less restrictive selection options",
             )
         if tables is None:
             from writecliff.runs.importing import write_archive
@@ -235,7 +236,10 @@ class Store(Shows):
         from writecliff.runs.tables import write_tables
 
         if output.exists() and not output.is_dir():
-            raise ConfigError(f"{output} is not a directory", hint="choose a folder for the tables")
+            raise ConfigError(
+                f"{output} is not a directory",
+                hint="specify the folder that will contain the tables",
+            )
         for text in write_tables(self._catalogue, names, output, tables, progress=self._read):
             note(text)
 
@@ -261,7 +265,7 @@ class Store(Shows):
 
         if not paths:
             raise ConfigError(
-                "found nothing to import",
+                "found no runs to import",
                 hint="specify run directories, archives or JSON files from fio",
             )
         for tag in tags:
@@ -294,7 +298,7 @@ class Store(Shows):
             warnings.warn(note, stacklevel=2)
         if answer is None:
             raise ConfigError(
-                "the SQL statement returns no result",
+                "the SQL statement does not return rows",
                 hint="use a query that returns rows, for example select * from runs",
             )
         return Table(answer)

@@ -69,11 +69,14 @@ def capture_program(
         if command:
             raise ConfigError(
                 "a command and a ready-made load are mutually exclusive",
-                hint="specify either the command or the load",
+                hint="specify either a command or a ready-made load",
             )
         return run_app(app, options, Size(records, operations), folder=folder, log=log)
     if not command:
-        raise ConfigError("nothing to capture", hint="specify a command or a ready-made load")
+        raise ConfigError(
+            "neither a command nor a ready-made load was specified",
+            hint="specify a command or a ready-made load",
+        )
     if via == "strace":
         from writecliff.capture.strace import capture as run_strace
 

@@ -73,7 +73,8 @@ def new_device_file(path: PathLike | None) -> Path | None:
     """Return the path of a device file to write. Raises ConfigError if the file exists."""
     if path is not None and Path(path).exists():
         raise ConfigError(
-            f"the device file {path} already exists", hint="choose another name, or remove the file"
+            f"the device file {path} already exists",
+            hint="choose another file name, or remove the existing file",
         )
     return None if path is None else Path(path)
 

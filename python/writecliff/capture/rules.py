@@ -207,7 +207,7 @@ def parse_rules(text: str, where: str) -> Rules:
     _check_keys(document, _TOP, where)
     entries = document.get("rule", [])
     if not isinstance(entries, list) or not entries:
-        raise ConfigError(f"{where} has no rules", hint="add a [[rule]] table for each rule")
+        raise ConfigError(f"{where} contains no rules", hint="add a [[rule]] table for each rule")
     lines = [n for n, line in enumerate(text.splitlines(), 1) if _HEADING.match(line)]
     rules = []
     for index, entry in enumerate(entries):
@@ -228,7 +228,7 @@ def _check_keys(table: Mapping[str, object], names: tuple[str, ...], where: str)
 
 def _rule(entry: Any, where: str) -> Rule:
     if not isinstance(entry, dict):
-        raise ConfigError(f"{where}: not a table", hint="write each rule as a [[rule]] table")
+        raise ConfigError(f"{where} is not a table", hint="write each rule as a [[rule]] table")
     _check_keys(entry, _KEYS, where)
     if "stream" not in entry:
         raise ConfigError(
@@ -262,7 +262,7 @@ def _stream(table: Mapping[str, object], key: str, where: str, default: int) -> 
     value = table.get(key, default)
     if type(value) is not int or not 0 <= value < STREAMS_MAX:
         raise ConfigError(
-            f"{where}: {key} is {shortened(value)}",
+            f"{where}: {key} is {shortened(value)}, which is not a valid stream",
             hint=f"use a number from 0 to {STREAMS_MAX - 1}",
         )
     return value
@@ -271,7 +271,8 @@ def _stream(table: Mapping[str, object], key: str, where: str, default: int) -> 
 def _glob(value: Any, where: str) -> re.Pattern[str]:
     if not isinstance(value, str) or not value:
         raise ConfigError(
-            f"{where} is {shortened(value)}", hint='use a glob, for example "*/pg_wal/*"'
+            f"{where} is {shortened(value)}, which is not a glob",
+            hint='specify a glob, for example "*/pg_wal/*"',
         )
     return re.compile(translate(value))
 
@@ -284,7 +285,10 @@ def _hint(value: Any, where: str) -> int:
             return HINTS[value]
         raise ConfigError.unknown("hint", value, HINTS, where=where)
     names = ", ".join(f"{number} {name}" for name, number in HINTS.items())
-    raise ConfigError(f"{where}: hint is {shortened(value)}", hint=f"use one of {names}")
+    raise ConfigError(
+        f"{where}: hint is {shortened(value)}, which is not a write hint",
+        hint=f"use one of {names}",
+    )
 
 
 def _size(value: Any, where: str) -> int:
@@ -295,6 +299,7 @@ def _size(value: Any, where: str) -> int:
             raise ConfigError(f"{where}: {error}", hint=error.hint) from None
     if type(value) is not int or not 0 <= value <= FILE_BYTES_MAX:
         raise ConfigError(
-            f"{where} is {shortened(value)}", hint='use a number of bytes, or text such as "64 MiB"'
+            f"{where} is {shortened(value)}, which is not a valid size",
+            hint='specify the size in bytes, or as text such as "64 MiB"',
         )
     return value

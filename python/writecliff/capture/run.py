@@ -117,7 +117,7 @@ def session(options: Options, *, public: Path | None = None) -> Iterator[Session
     if path.exists():
         raise WritecliffError(
             f"{path} contains events of an earlier capture",
-            hint=f"recover them with --recover {path}, or remove the file",
+            hint=f"recover the events with --recover {path}, or remove the file",
         )
     events.create(path, reads=options.reads, repair_hints=options.repair_hints)
     open_session = Session(options, path, library)
@@ -173,7 +173,7 @@ def recover(path: Path, options: Options) -> Captured:
     differ from expectations.
     """
     if not path.is_file():
-        raise TargetError(f"{path}: there is no such event file")
+        raise TargetError(f"the event file {path} does not exist")
     events.stop(path)
     noted = events.read(path)
     given = noted.slots["time_ns"][noted.slots["op"] > 0]
@@ -196,7 +196,8 @@ def program_of(command: Sequence[str]) -> str:
     program = shutil.which(command[0])
     if program is None:
         raise TargetError(
-            f"{command[0]}: there is no such program", hint="specify the command as in a shell"
+            f"the program {command[0]} does not exist",
+            hint="specify the program and its arguments as you would in a shell",
         )
     return program
 

@@ -121,7 +121,7 @@ def read_trace(path: Path) -> Trace:
     """
     if not path.is_file():
         raise TraceError(
-            f"{path}: there is no such trace", hint="create one with `writecliff capture`"
+            f"the trace {path} does not exist", hint="create a trace with `writecliff capture`"
         )
     try:
         # pyarrow would parse a path such as tr:1.parquet as a URI.

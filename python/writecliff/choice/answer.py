@@ -277,7 +277,7 @@ def measure(
 def _report(path: Path) -> WorkloadRunReport:
     report = report_of(RunDirectory.open(path))
     if not isinstance(report, WorkloadRunReport):
-        raise ConfigError(f"{path} is not a run of a workload")
+        raise ConfigError(f"{path} is not a workload run")
     return report
 
 

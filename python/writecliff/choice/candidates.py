@@ -43,9 +43,10 @@ def find_candidates(
     names = _within(selected, capacity) if capacity is not None else tuple(selected)
     if len(names) < least:
         raise ConfigError(
-            f"a choice requires at least two drives, but {'only one is' if names else 'none is'} "
-            f"selected",
-            hint="set --candidates (`writecliff device list` shows the names)",
+            f"a choice requires at least two drives, but "
+            f"{'only one is' if names else 'none are'} selected",
+            hint="specify the drives with --candidates (`writecliff device list` lists their "
+            "names)",
         )
     return names
 
@@ -98,7 +99,8 @@ def _within(names: Iterable[str], capacity: str) -> tuple[str, ...]:
     low, dots, high = capacity.partition("..")
     if not dots:
         raise ConfigError(
-            f"--capacity {capacity} is not a range", hint="specify a range, for example 1TB..2TB"
+            f"--capacity {capacity} is not a capacity range",
+            hint="specify a range, for example 1TB..2TB",
         )
     smallest, largest = units.parse_size(low), units.parse_size(high)
     return tuple(n for n in names if smallest <= show_device(n).capacity_bytes <= largest)

@@ -98,7 +98,7 @@ class Question:
                 if self.price_of(drive) is None:
                     raise ConfigError(
                         f"the price list has no price for {drive}",
-                        hint="add the price to the --prices file",
+                        hint="add the drive's price to the --prices file",
                     )
         self.expectations()
 
@@ -135,7 +135,7 @@ class Question:
         path = folder / FILE_NAME
         if not path.is_file():
             raise ConfigError(
-                f"{folder} does not contain a choice: it has no {FILE_NAME}",
+                f"{folder} was not created by `writecliff choose`: it does not contain {FILE_NAME}",
                 hint="use the directory that `writecliff choose` printed",
             )
         return typed(read_document(path, SCHEMA), cls, path)
@@ -160,7 +160,7 @@ def read_weights(texts: Iterable[str]) -> dict[str, float]:
         except ValueError:
             raise ConfigError(
                 f"the weight '{text}' is not FIGURE=WEIGHT",
-                hint='write weights in the form "p99.99=2" or "life=1"',
+                hint='specify weights in the form "p99.99=2" or "life=1"',
             ) from None
     return weights
 
@@ -186,7 +186,7 @@ def read_prices(path: Path) -> dict[str, float]:
         if price is None or not name:
             raise ConfigError(
                 f"{path}, line {number}: expected a drive and a price",
-                hint="write rows in the form pm863-960,249",
+                hint="write each row in the form pm863-960,249",
             )
         if name in prices:
             raise ConfigError(

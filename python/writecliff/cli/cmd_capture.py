@@ -146,12 +146,13 @@ def _check_choice(
     given = [bool(command), app is not None, recover is not None]
     if sum(given) == 0:
         raise ConfigError(
-            "nothing to capture",
+            "neither a command nor a load was specified",
             hint="specify a command after --, or --app rocksdb, postgres or cassandra",
         )
     if sum(given) > 1:
         raise ConfigError(
-            "a command, --app and --recover are mutually exclusive", hint="specify only one of them"
+            "a command, --app and --recover are mutually exclusive",
+            hint="specify only one of the three",
         )
     if app is None:
         for name, value in of_app.items():
@@ -225,7 +226,9 @@ def capture_block(
     from writecliff.cli.screen import Screen
 
     if for_ is not None and command:
-        raise ConfigError("a command and --for are mutually exclusive", hint="give one")
+        raise ConfigError(
+            "a command and --for are mutually exclusive", hint="specify either a command or --for"
+        )
     seconds = None if for_ is None else _seconds(for_)
     path = output or new_path("traces", device.name, suffix=".parquet")
     with WorkView(Screen(quiet=bool(command))).showing("capturing") as work:
@@ -255,7 +258,7 @@ def capture_block(
         )
     if not sum(metadata["requests"].values()) and not done.exit_code:
         raise TargetError(
-            f"{device} received no requests during the capture",
+            f"{device} received no I/O requests during the capture",
             hint="specify the block device of the file system, as shown by findmnt",
         )
     return done.exit_code
@@ -312,7 +315,7 @@ def capture_stack(
     from writecliff.report.io_stack import write_stack
 
     if not command:
-        raise ConfigError("--stack requires a command", hint="give it after --")
+        raise ConfigError("--stack requires a command", hint="specify the command after --")
     folder = output or new_path("traces", f"stack-{Path(command[0]).name}")
     stack = run(
         command,

@@ -133,7 +133,7 @@ def choose(
                  output)  # fmt: skip
         if any(option is not None and option != () for option in fixed):
             raise ConfigError(
-                "the load and drives of a choice cannot be changed when it is resumed",
+                "the load and the drives cannot be changed when a choice is resumed",
                 hint="with --resume, set only limits, weights, prices, --budget and --what-if",
             )
         again = ask_again(resume, limits=limit, weights=weight, prices=prices, budget=budget,

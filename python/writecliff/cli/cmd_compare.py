@@ -43,7 +43,9 @@ def compare(
         Write the data of every plot and table to this folder as CSV; it is created if needed.
     """
     if not paths:
-        raise ConfigError("nothing to compare", hint="specify run directories, suites or folders")
+        raise ConfigError(
+            "no runs to compare were specified", hint="specify run directories, suites or folders"
+        )
     from writecliff.api import compare as compare_runs
     from writecliff.api import write_page
     from writecliff.api.outcome import comparison_answer
@@ -99,7 +101,8 @@ def paper_of(page: Path, output: Path | None, *, pdf: bool, csv: Path | None) ->
     for path, given in ((page, output), (csv, csv)):
         if path is not None and given is not None and not path.parent.is_dir():
             raise ConfigError(
-                f"{path.parent} is not a directory", hint="create the directory first"
+                f"{path.parent} is not a directory",
+                hint="create the directory, or choose another file",
             )
     if csv is not None and csv.exists() and not csv.is_dir():
         raise ConfigError(f"{csv} is not a directory", hint="specify a folder for the CSV files")

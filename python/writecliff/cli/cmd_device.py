@@ -142,7 +142,8 @@ def export(name: str, *, output: OutputPath = None, json: JsonFlag = False) -> i
     if output is not None:
         if output.exists():
             raise ConfigError(
-                f"{output} already exists", hint="choose another name, or remove the file"
+                f"{output} already exists",
+                hint="choose another file name, or remove the existing file",
             )
         write_atomically(output, encoded(text))
     if json:

@@ -195,7 +195,8 @@ def _plan(
         return None
     if cut_at_write is not None and cut_after is not None:
         raise ConfigError(
-            "--cut-at-write and --cut-after are mutually exclusive", hint="leave out one of them"
+            "--cut-at-write and --cut-after are mutually exclusive",
+            hint="omit one of the two options",
         )
     if cut_at_write is not None and cut_at_write < 1:
         raise ConfigError(f"--cut-at-write must be at least 1, not {cut_at_write}")

@@ -79,7 +79,7 @@ def suite(
         folder = stored_folder(options.resume, "suite", target, others)
         return run_members(folder, target, options, as_json=json)
     if edition is None:
-        raise ConfigError("no edition was given", hint="specify pts-e or pts-c")
+        raise ConfigError("no edition was given", hint="specify the edition pts-e or pts-c")
     common: dict[str, Any] = {"revision": revision, "quick": quick, "no_purge": no_purge}
     if seed is not None:
         common["seed"] = seed
@@ -110,7 +110,7 @@ def _settings(texts: tuple[str, ...]) -> Mapping[str, Mapping[str, Any]]:
         if not dot or "=" in test:
             raise ConfigError(
                 f"the setting '{text}' in --set is not TEST.OPTION=VALUE",
-                hint="write, for example, --set iops.threads=8",
+                hint="specify settings in the form --set iops.threads=8",
             )
         options.setdefault(test, {}).update([setting(test, rest)])
     return options

@@ -120,7 +120,8 @@ def _factors(name: str | None, vary: Sequence[str], values: str | None) -> list[
 
     if (name is None) == (not vary):
         raise ConfigError(
-            "nothing to vary", hint="specify the name of a predefined sweep, or --vary KEY=..."
+            "neither a predefined sweep nor --vary was specified",
+            hint="specify the name of a predefined sweep, or --vary KEY=...",
         )
     if name is None:
         factors = [factor_of(text) for text in vary]

@@ -51,7 +51,7 @@ def ui(
     if store is not None and not is_remote(location) and not Path(location).exists():
         raise ConfigError(
             f"the store {store} does not exist",
-            hint="give a folder that contains runs, or the URL of an object store",
+            hint="specify a folder that contains runs, or the URL of an object store",
         )
     options = UiOptions(
         location=location,

@@ -50,7 +50,7 @@ def prune(size: str | None = None, *, all_: bool = False, json: JsonFlag = False
 
     if all_ and size is not None:
         raise ConfigError(
-            "--all and a size are mutually exclusive", hint="specify only one of them"
+            "--all and a size are mutually exclusive", hint="specify either --all or a size"
         )
     done = prune_cache(0 if all_ else None if size is None else units.parse_size(size))
     if json:

@@ -136,7 +136,9 @@ def new(
     table_path, fit_path = path.with_suffix(".csv"), path.with_suffix(".fit.toml")
     for file in (path, table_path, fit_path):
         if file.exists():
-            raise ConfigError(f"{file} already exists", hint="choose another name with --output")
+            raise ConfigError(
+                f"{file} already exists", hint="choose another file name with --output"
+            )
     text = device_text(new_sheet)
     device = str(path) if path.is_absolute() else f"./{path}"
     figures = sheet_figures(new_sheet, device)

@@ -106,7 +106,7 @@ def test_names(text: str | None) -> list[str] | None:
         return None
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise ConfigError("--tests is empty", hint="list the tests, for example iops,tp,lat")
+        raise ConfigError("--tests is empty", hint="specify the tests, for example iops,tp,lat")
     return names
 
 

@@ -221,7 +221,7 @@ def setting(test: str, text: str) -> tuple[str, Any]:
     if not equals:
         raise ConfigError(
             f"the setting '{text}' in --set is not OPTION=VALUE",
-            hint="write, for example, --set drive_fills=2",
+            hint="specify settings in the form --set drive_fills=2",
         )
     option = option.strip().replace("-", "_")
     return option, option_from_text(test, option, value)

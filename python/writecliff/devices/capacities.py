@@ -96,7 +96,7 @@ def derived_text(name: str) -> str | None:
         names = ", ".join(sheet.name for sheet in sheets.published)
         raise ConfigError(
             f"the capacity of {name} is too far from the known capacities ({names})",
-            hint=f"choose {low / 1e9:,.0f} to {high / 1e9:,.0f} GB",
+            hint=f"choose a capacity from {low / 1e9:,.0f} to {high / 1e9:,.0f} GB",
         )
     return text_of_capacity(name, capacity, sheets)
 

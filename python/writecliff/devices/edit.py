@@ -24,7 +24,7 @@ def value_of(text: str, key: str) -> Any:
     value: Any = _parsed(text)
     for part in key.split("."):
         if not isinstance(value, Mapping) or part not in value:
-            raise ConfigError(f"the device file has no '{key}'")
+            raise ConfigError(f"the device file does not contain the key '{key}'")
         value = value[part]
     return deepcopy(value)
 

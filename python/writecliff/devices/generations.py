@@ -107,7 +107,7 @@ def check_capacity(capacity: float) -> None:
     """Raise ConfigError if no drive with this capacity can be derived."""
     most = RAW_MAX_BYTES / _SPARE
     if not GIB <= capacity <= most:
-        hint = f"models have {GIB / 1e9:.2f} GB to {most / 1e12:.1f} TB"
+        hint = f"supported capacities are {GIB / 1e9:.2f} GB to {most / 1e12:.1f} TB"
         raise ConfigError(f"a capacity of {capacity / 1e9:,.2f} GB is not supported", hint=hint)
 
 

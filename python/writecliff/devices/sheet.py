@@ -84,7 +84,7 @@ def answer(name: str, text: object) -> Any:
     if unit == "flag":
         flags = {"yes": True, "no": False, "true": True, "false": False}
         if str(text).lower() not in flags:
-            raise ConfigError(f"{where} is '{text}'", hint="use yes or no")
+            raise ConfigError(f"{where} is '{text}'", hint="specify yes or no")
         return flags[str(text).lower()]
     if choices and str(text) not in choices:
         raise ConfigError.unknown(where, str(text), choices)

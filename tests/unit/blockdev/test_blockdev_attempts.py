@@ -260,7 +260,7 @@ def test_what_is_on_it_takes_a_second_consent(sda: Machine, answer: str) -> None
     sda.answer("blkid", f"{answer}\n")
     with pytest.raises(TargetError, match="not empty: ") as caught:
         claim(sda.dev / "sda", SERIAL, system=sda.system)
-    assert caught.value.hint == "to erase all of it, add --wipe-signatures"
+    assert caught.value.hint == "to erase all of its contents, add --wipe-signatures"
 
 
 def test_the_drive_of_the_tables_may_be_written_without_what_they_add(sda: Machine) -> None:

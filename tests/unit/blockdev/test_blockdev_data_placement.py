@@ -48,7 +48,7 @@ def test_every_hint_is_tried_and_what_was_set_is_set_again(tmp_path: Path) -> No
 
 
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(TargetError, match="no such file or device"):
+    with pytest.raises(TargetError, match="neither an existing file nor a device"):
         probe(str(tmp_path / "none"))
     with pytest.raises(TargetError, match="No such file"):
         try_hints(tmp_path / "none")

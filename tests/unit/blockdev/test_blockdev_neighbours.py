@@ -94,7 +94,7 @@ def test_a_hidden_path_has_no_number_and_is_passed_over(machine: Machine) -> Non
     machine.write(hidden, {"wwid": "eui.1", "hidden": "1"})
     machine.attributes("nvme0n1", wwid="eui.1")
     assert uses(machine, "nvme0n1") == ()
-    with pytest.raises(TargetError, match="no such device") as caught:
+    with pytest.raises(TargetError, match="does not exist") as caught:
         inspect(machine.dev / "nvme0c0n1", machine.system)
     assert caught.value.hint is not None
     assert caught.value.hint.endswith("name /dev/nvme0n1")
@@ -199,7 +199,7 @@ def test_the_block_device_of_a_character_device_is_named(machine: Machine, name:
     machine.nodes[path] = Node(False, (240, 0), "character device")
     with pytest.raises(TargetError, match="a character device, not a block device") as caught:
         inspect(path, machine.system)
-    assert caught.value.hint == f"name its block device /dev/{disk}"
+    assert caught.value.hint == f"specify its block device /dev/{disk}"
 
 
 def test_a_node_under_another_name_is_refused(sda: Machine) -> None:
@@ -208,8 +208,8 @@ def test_a_node_under_another_name_is_refused(sda: Machine) -> None:
     path.write_bytes(bytes(1 << 20))
     error = inspect(path, sda.system).refusal(str(path), allow_signatures=True)
     assert error is not None
-    assert "a node of sda under another name" in str(error)
-    assert error.hint == f"name {sda.dev / 'sda'}, or a link to it"
+    assert "another device node for sda" in str(error)
+    assert error.hint == f"specify {sda.dev / 'sda'}, or a link to it"
 
 
 def test_the_node_of_libdevmapper_is_a_name_of_the_device(sda: Machine) -> None:

@@ -84,7 +84,7 @@ def test_a_device_that_is_only_looked_at_reports_why_it_would_be_refused(
 
 def test_a_missing_node_is_refused_and_not_created(machine: Machine) -> None:
     path = machine.dev / "xyz"
-    with pytest.raises(TargetError, match="no such device"):
+    with pytest.raises(TargetError, match="does not exist"):
         claim(path, SERIAL, system=machine.system)
     assert not path.exists()
 
@@ -95,7 +95,7 @@ def test_only_block_devices(machine: Machine, kind: str) -> None:
     machine.nodes[path] = Node(False, (0, 0), kind)
     with pytest.raises(TargetError, match=f"a {kind}, not a block device") as caught:
         inspect(path, machine.system)
-    assert (caught.value.hint == f"to test a file, write file:{path}") == (kind == "regular file")
+    assert (caught.value.hint == f"to test a file, specify file:{path}") == (kind == "regular file")
 
 
 def test_a_partition_is_refused(machine: Machine) -> None:

@@ -303,13 +303,13 @@ def test_options_of_the_command_are_its_own(place: Path, capfd: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("capture", "error: nothing to capture"),
-        ("capture -- no-such-program", "error: no-such-program: there is no such program"),
+        ("capture", "error: neither a command nor a load was specified"),
+        ("capture -- no-such-program", "error: the program no-such-program does not exist"),
         ("capture --records 3 -- true", "error: --records requires --app"),
         ("capture --app rocksdb -- true", "error: a command, --app and --recover are mutually exclusive"),
         ("capture --app rockdb", "error: --app: unknown load 'rockdb'"),
         ("capture --app rocksdb --records 0", "error: --records must be at least 1, not 0"),
-        ("capture --recover no.events", "error: no.events: there is no such event file"),
+        ("capture --recover no.events", "error: the event file no.events does not exist"),
     ],
 )  # fmt: skip
 def test_mistakes(

@@ -116,8 +116,8 @@ def test_no_rows_no_streams() -> None:
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("", "r.toml has no rules", "add a [[rule]] table for each rule"),
-        ("rule = 3", "r.toml has no rules", "add a [[rule]] table for each rule"),
+        ("", "r.toml contains no rules", "add a [[rule]] table for each rule"),
+        ("rule = 3", "r.toml contains no rules", "add a [[rule]] table for each rule"),
         ("[[rule]]\nstream = 1\n\n[[rule]]\npth = 'x'\nstream = 1",
          "r.toml:4: rule 2: unknown key 'pth'", "did you mean 'path'?"),
         ("[[rule]]\npath = '*'", "r.toml:1: rule 1: 'stream' is missing", "add the stream number (0 is the default stream)"),
@@ -129,7 +129,7 @@ def test_no_rows_no_streams() -> None:
         ("[[rule]]\nstream = 1\nmin_size = '3 MBit'", "r.toml:1: rule 1: min_size: invalid size '3 MBit'",
          'did you mean "3 MB"?'),
         ("[[rule]]\nstream = 1\nmin_size = 3\nmax_size = 2", "r.toml:1: rule 1: min_size is greater than max_size", None),
-        ("[[rule]]\nstream = 1\npath = 3", "r.toml:1: rule 1: path is 3", 'use a glob, for example "*/pg_wal/*"'),
+        ("[[rule]]\nstream = 1\npath = 3", "r.toml:1: rule 1: path is 3, which is not a glob", 'specify a glob, for example "*/pg_wal/*"'),
         ("defualt = 1\n[[rule]]\nstream = 1", "r.toml: unknown key 'defualt'", "did you mean 'default'?"),
         ("[[rule]\n", "r.toml: expected ']]' at the end of an array declaration (at line 1, column 7)", None),
     ],

@@ -134,5 +134,5 @@ def test_invalid_candidates_are_rejected(words: list[str], message: str) -> None
 
 
 def test_a_range_of_capacity_is_two_sizes() -> None:
-    with pytest.raises(ConfigError, match="--capacity 1TB is not a range"):
+    with pytest.raises(ConfigError, match="--capacity 1TB is not a capacity range"):
         find_candidates(["pm863-*"], capacity="1TB")

@@ -78,7 +78,7 @@ def test_a_kill_is_reported_as_one(stand_in: Any) -> None:
 
 
 def test_an_absent_program_is_an_engine_error(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="cannot be started"):
+    with pytest.raises(EngineError, match="cannot start"):
         FioProcess(str(tmp_path / "none"), "", 1000).start()
 
 

@@ -59,7 +59,7 @@ def test_a_mix_that_falls_together_is_one_size() -> None:
 def test_a_single_size_is_refused_not_changed() -> None:
     half = replace(COMPOSITE, block_sizes=(BlockSize(512),))
     with pytest.raises(
-        EngineError, match="block size 512: the target's sector size is 4096"
+        EngineError, match="512 bytes is not a multiple of the target's 4096-byte"
     ) as caught:
         made(half, NATIVE)
     assert caught.value.hint == "use a multiple of 4096 bytes"

@@ -84,8 +84,8 @@ def problem(folder: Path, wanted: dict[str, str]) -> str | None:
     """Return the first difference between the files in `folder` and the list, or `None`."""
     there = {path.name for path in folder.glob("*")} if folder.is_dir() else set()
     for name in sorted(there ^ set(wanted)):
-        return f"{name} is {'not listed' if name in there else 'missing'}"
+        return f"the file {name} is {'not listed' if name in there else 'missing'}"
     for name, digest in wanted.items():
         if hashlib.sha256((folder / name).read_bytes()).hexdigest() != digest:
-            return f"the SHA-256 of {name} does not match"
+            return f"the SHA-256 checksum of {name} does not match"
     return None

@@ -97,7 +97,7 @@ def installed() -> dict[str, str]:
         return paths
     missing = [name for name in _PROGRAMS if shutil.which(name) is None]
     raise TargetError(
-        f"PostgreSQL is not installed: {missing[0]} is missing",
+        f"PostgreSQL is not installed: the program {missing[0]} is missing",
         hint="on Debian: apt-get install postgresql postgresql-contrib",
     )
 

@@ -256,7 +256,7 @@ def _format(made: Instance, event: str) -> str:
     text = made.format(event)
     if text is None:
         raise EngineError(
-            f"this kernel does not have the event {event}",
+            f"this kernel does not support the trace event {event}",
             hint="use a kernel built with CONFIG_BLK_DEV_IO_TRACE",
         )
     return text

@@ -46,7 +46,7 @@ def file_system_of(folder: Path, mountinfo: Path = Path("/proc/self/mountinfo"))
     try:
         info = folder.stat()
     except OSError:
-        raise TargetError(f"{folder}: there is no such folder", hint="give --root") from None
+        raise TargetError(f"the folder {folder} does not exist", hint="give --root") from None
     number = (os.major(info.st_dev), os.minor(info.st_dev))
     mounts = [
         (fields[4], rest[0], rest[1])
@@ -56,13 +56,13 @@ def file_system_of(folder: Path, mountinfo: Path = Path("/proc/self/mountinfo"))
         if fields[2] == f"{number[0]}:{number[1]}"
     ]
     if not mounts:
-        raise TargetError(f"{folder}: its file system is not mounted in this mount namespace")
+        raise TargetError(f"the file system of {folder} is not mounted in this mount namespace")
     place, kind, source = mounts[0]
     source = unescape(source)
     if not source.startswith("/dev/"):
         raise TargetError(
-            f"{folder} is on {kind}, which has no known block device",
-            hint="specify a --root folder that is on a drive",
+            f"{folder} is on a {kind} file system, whose block device is unknown",
+            hint="specify a --root folder whose file system is on a block device",
         )
     node = _node(source, number)
     return FileSystem(kind, Path(unescape(place)), number, traced_device(node))

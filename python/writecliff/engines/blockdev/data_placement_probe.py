@@ -109,7 +109,7 @@ def _hints(path: Path, notes: list[str]) -> tuple[HintAnswer, ...]:
 def _disk_below(system: System, path: Path, notes: list[str]) -> BlockDevice | None:
     node = system.stat_node(path)
     if node is None:
-        raise TargetError(f"{path}: no such file or device")
+        raise TargetError(f"{path} is neither an existing file nor a device")
     try:
         number = node.number
         if not node.is_block:

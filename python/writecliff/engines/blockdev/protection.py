@@ -100,18 +100,19 @@ class Protection:
         if self.device.is_partition:
             return TargetError(
                 f"{self.path} is a partition; only whole drives can be tested",
-                hint=f"name the whole disk {self.disk.node(self.system)}, or file:PATH",
+                hint=f"specify the whole disk {self.disk.node(self.system)}, or file:PATH",
             )
         if self.uses:
             return in_use(self.path, self.uses)
         if not self._is_own_node():
             return TargetError(
-                f"{self.path}: {self.node} is a node of {self.device.name} under another name",
-                hint=f"name {self.device.node(self.system)}, or a link to it",
+                f"{self.path}: {self.node} is another device node for {self.device.name}",
+                hint=f"specify {self.device.node(self.system)}, or a link to it",
             )
         if self.size_bytes == 0:
             return TargetError(
-                f"{self.path} has no medium (size 0)", hint="insert or attach a medium"
+                f"{self.path} has a size of 0 bytes, because it contains no medium",
+                hint="insert or attach a medium",
             )
         if self.read_only:
             return TargetError(
@@ -129,12 +130,13 @@ class Protection:
             what = "serial" if self.has_serial else "path (it has no serial)"
             return TargetError(
                 f"{self.path}: {SERIAL_FLAG} {destroy_serial!r} is not this device's {what}",
-                hint=f"its {what} is {self.confirmation}; check that this is the intended drive",
+                hint=f"the device's {what} is {self.confirmation}; check that this is the "
+                f"intended drive",
             )
         if (self.signatures or self.partitions) and not allow_signatures:
             return TargetError(
-                f"{self.path}: not empty: {'; '.join(self.loss())}",
-                hint=f"to erase all of it, add {SIGNATURE_FLAG}",
+                f"{self.path} is not empty: {'; '.join(self.loss())}",
+                hint=f"to erase all of its contents, add {SIGNATURE_FLAG}",
             )
         return None
 
@@ -261,7 +263,7 @@ def _open_exclusive(path: str | Path, flags: int) -> int:
                 "ZFS, DRBD or a SCSI target may use it: stop that first",
             ) from error
         hint = ACCESS_HINT if error.errno == errno.EACCES else None
-        raise TargetError(f"{path}: cannot be opened: {error.strerror}", hint=hint) from error
+        raise TargetError(f"cannot open {path}: {error.strerror}", hint=hint) from error
 
 
 def claim(

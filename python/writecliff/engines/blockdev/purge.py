@@ -75,7 +75,7 @@ def purge_device(
         reasons.append(f"{name}: {outcome}")
     raise EngineError(
         f"{path} cannot be purged: {'; '.join(reasons)}",
-        hint="purge it with the vendor's tool, then run the test with --no-purge",
+        hint="purge the drive with the vendor's tool, then run the test with --no-purge",
     )
 
 
@@ -114,7 +114,7 @@ def _shape(disk: BlockDevice) -> tuple[int, int]:
 def _require_shape(path: str, method: str, then: tuple[int, int], now: tuple[int, int]) -> None:
     if then != now:
         raise EngineError(
-            f"{path}: {method} changed it from {then[0]} bytes in sectors of {then[1]} to"
+            f"{path}: {method} changed the layout from {then[0]} bytes in sectors of {then[1]} to"
             f" {now[0]} bytes in sectors of {now[1]}",
             hint="restore the drive's format with the vendor's tool before testing it",
         )

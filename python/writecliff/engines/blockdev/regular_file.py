@@ -81,7 +81,8 @@ class FileTarget:
             whole = size_bytes - size_bytes % _ALIGN
             if whole <= 0:
                 raise TargetError(
-                    f"{path}: size {size_bytes} is below one sector of {_ALIGN} bytes"
+                    f"{path}: the size of {size_bytes} bytes is smaller than one sector "
+                    f"({_ALIGN} bytes)"
                 )
             if not os.path.lexists(name):
                 check_place(system or System(), str(path), name)
@@ -91,7 +92,9 @@ class FileTarget:
             if whole != size_bytes:
                 notes = (f"{path}: the size was rounded down to whole sectors: {whole} bytes",)
         elif not os.path.lexists(name):
-            raise TargetError(f"{path}: no such file", hint="add a size to create it")
+            raise TargetError(
+                f"the file {path} does not exist", hint="to create the file, add its size"
+            )
         node = stat_node(Path(name))  # Do not open devices, because opening a watchdog starts it.
         if node is not None and node.kind != "regular file":
             raise TargetError(
@@ -103,7 +106,7 @@ class FileTarget:
         try:
             fd = os.open(name, flags)
         except OSError as error:
-            raise TargetError(f"{path}: cannot be opened: {error.strerror}") from error
+            raise TargetError(f"cannot open {path}: {error.strerror}") from error
         try:
             _check(str(path), fd, sizes)
             return cls(name, fd, system or System(), notes)
@@ -148,7 +151,7 @@ def _check(name: str, fd: int, sizes: tuple[int, ...]) -> None:
     info = os.fstat(fd)
     if not stat.S_ISREG(info.st_mode):
         raise TargetError(
-            f"{name} is not a regular file", hint="give block devices without the prefix file:"
+            f"{name} is not a regular file", hint="specify block devices without the prefix file:"
         )
     if sizes and info.st_size not in sizes:
         raise TargetError(
@@ -170,7 +173,7 @@ def _create(name: str, size_bytes: int) -> None:
     try:
         fd = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise TargetError(f"{name}: cannot be created: {error.strerror}") from error
+        raise TargetError(f"cannot create {name}: {error.strerror}") from error
     try:
         try:
             os.posix_fallocate(fd, 0, size_bytes)
@@ -179,10 +182,10 @@ def _create(name: str, size_bytes: int) -> None:
             os.close(fd)
         os.link(temporary, name)  # Unlike a rename, a link does not replace an existing file.
     except OverflowError:  # The size exceeds 64 bits.
-        raise TargetError(f"{name}: cannot be created with {units.size(size_bytes)}") from None
+        raise TargetError(f"cannot create {name} with {units.size(size_bytes)}") from None
     except OSError as error:
         wanted = f" ({units.size(size_bytes)})" if error.errno == errno.ENOSPC else ""
-        raise TargetError(f"{name}: cannot be created{wanted}: {error.strerror}") from error
+        raise TargetError(f"cannot create {name}{wanted}: {error.strerror}") from error
     finally:
         os.unlink(temporary)
 
@@ -220,7 +223,7 @@ def _contents_refusal(system: System, name: str, fd: int) -> TargetError | None:
     """Return the error for overwriting the contents, or None if no user data is lost."""
     if not _holds_data(fd):
         return None
-    hint = "delete the file, or name a new file and its size"
+    hint = "delete the file, or specify a new file and its size"
     try:
         signatures = signatures_of(system, Path(name))
     except TargetError as error:
@@ -265,7 +268,7 @@ def check_place(system: System, shown: str, name: str) -> None:
         where = f"on {kind}, a file system of the kernel"
     else:
         return
-    raise TargetError(f"{shown}: {where}", hint="name a file on the drive that you want to test")
+    raise TargetError(f"{shown}: {where}", hint="specify a file on the drive that you want to test")
 
 
 def check_room(shown: str, folder: str, size_bytes: int) -> None:
@@ -295,7 +298,7 @@ def room_refusal(name: str, fd: int) -> TargetError | None:
     return TargetError(
         f"{name} is sparse: its holes need {units.size(missing)}, but its file system has "
         f"{units.size(free)} free",
-        hint="free some space, or name a smaller file",
+        hint="free some space, or specify a smaller file",
     )
 
 

@@ -201,12 +201,12 @@ def device_at(system: System, path: Path, shown: str = "") -> BlockDevice:
     node = system.stat_node(path)
     name = shown or str(path)
     if node is None:
-        raise TargetError(f"{name}: no such device", hint=_absent_hint(system, path.name))
+        raise TargetError(f"the device {name} does not exist", hint=_absent_hint(system, path.name))
     if not node.is_block:
         disks = _disks_behind(system, node) if node.kind == "character device" else ()
-        hint = f"name its block device {' or '.join(disks)}" if disks else _NAME_ONE
+        hint = f"specify its block device {' or '.join(disks)}" if disks else _NAME_ONE
         if node.kind == "regular file":
-            hint = f"to test a file, write file:{name}"
+            hint = f"to test a file, specify file:{name}"
         raise TargetError(f"{name} is a {node.kind}, not a block device", hint=hint)
     return device_by_number(system, node.number, name)
 
@@ -259,7 +259,7 @@ def whole_disk(system: System, device: BlockDevice) -> BlockDevice:
     number = read_text(device.whole_directory / "dev")
     if number is None:
         raise TargetError(
-            f"{device.name}: its whole disk {device.whole_name} is missing from sysfs"
+            f"the disk {device.whole_name}, which contains {device.name}, is missing from sysfs"
         )
     return device_by_number(system, parse_number(number), device.whole_name)
 

@@ -80,14 +80,14 @@ def _check(job: Job) -> None:
         refuse(
             job.name,
             f"pause_ns is {job.pause_ns}, but starting fio for each burst takes up to 0.3 s",
-            f"use at least {LEAST_PAUSE_NS} ns",
+            f"set pause_ns to at least {LEAST_PAUSE_NS}",
         )
     if job.ramp_ns:
-        refuse(job.name, "ramp_ns and burst_ns are mutually exclusive", "remove ramp_ns")
+        refuse(job.name, "ramp_ns and burst_ns cannot be combined in a job", "remove ramp_ns")
     if job.think_ns:
-        refuse(job.name, "think_ns and burst_ns are mutually exclusive")
+        refuse(job.name, "think_ns and burst_ns cannot be combined in a job")
     if is_rate_driven(job):
-        refuse(job.name, "a rate and bursts are mutually exclusive", "remove the rate")
+        refuse(job.name, "a rate cannot be combined with bursts", "remove the rate")
 
 
 def _rest(job: Job, at_ns: int, ios: int, size: int) -> Job | None:

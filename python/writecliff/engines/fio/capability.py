@@ -83,7 +83,7 @@ def find_fio(run: Runner = run_tool) -> Fio:
         raise EngineError(f"{program} is not fio: {answer.message}", hint=_INSTALL)
     text = answer.stdout.strip()
     if version < OLDEST:
-        raise EngineError(f"{program}: {text} is too old", hint=_INSTALL)
+        raise EngineError(f"{program}: version {text} is too old", hint=_INSTALL)
     engines = set(run(["fio", "--enghelp"]).stdout.split())
     if "io_uring" in engines and kernel_has_io_uring():
         return Fio(program, version, text, "io_uring")

@@ -69,7 +69,7 @@ def plan(workload: Workload, target: Target, fio: Fio) -> FioPlan:
         EngineError: If fio cannot run the workload.
     """
     if not workload.jobs:
-        refuse(workload.name, "has no jobs")
+        refuse(workload.name, "the workload has no jobs")
     warnings: list[str] = []
     placement = _data_placement(workload, target)
     hints = placement is not None and placement.kind == "hint"
@@ -170,7 +170,7 @@ def _data_placement(workload: Workload, target: Target) -> DataPlacement | None:
     if streams[-1] >= placement.handles:
         refuse(
             workload.name,
-            f"stream {streams[-1]}: the drive has {_STREAMS_SHOWN[placement.kind]}"
+            f"stream {streams[-1]} does not exist: the drive has {_STREAMS_SHOWN[placement.kind]}"
             f"{placement.handles - 1}",
             f"use a stream from 1 to {placement.handles - 1}",
         )
@@ -221,14 +221,16 @@ def _check_counts(section: Section, target: Target) -> None:
     job = section.job
     if job.threads < 1 or job.queue_depth < 1:
         section.refuse(
-            f"threads {job.threads} x queue depth {job.queue_depth}: each must be at least 1"
+            f"the thread count ({job.threads}) and the queue depth ({job.queue_depth}) must "
+            f"each be at least 1"
         )
     if not job.block_sizes:
-        section.refuse("has no block size")
+        section.refuse("the job has no block size")
     for size in job.all_block_sizes:
         if size.bytes <= 0 or size.bytes % target.sector_bytes:
             section.refuse(
-                f"block size {size.bytes}: the target's sector size is {target.sector_bytes} bytes",
+                f"the block size of {size.bytes} bytes is not a multiple of the target's "
+                f"{target.sector_bytes}-byte sectors",
                 f"use a multiple of {target.sector_bytes} bytes",
             )
 
@@ -244,7 +246,7 @@ def refuse_what_only_simulation_has(section: Section) -> None:
     job = section.job
     for name, given, instead in (
         ("host_zones", job.host_zones, "fio itself, with zonemode=zbd"),
-        ("log", job.log, "run the log with fio itself"),
+        ("log", job.log, "fio itself, which can replay the log"),
         (
             "model",
             job.model,
@@ -255,10 +257,10 @@ def refuse_what_only_simulation_has(section: Section) -> None:
         ("start_bytes", job.start_bytes or job.write_start_bytes, "an offset"),
         ("until_steady", job.until_steady, "a duration, or `writecliff test`"),
         ("latency_target", job.latency_target, "a sweep over queue depths"),
-        ("least_rates", job.least_rates, "a duration, and compare the result"),
+        ("least_rates", job.least_rates, "a duration, and compare the rates after the run"),
     ):
         if given:
-            section.refuse(f"{name} is for simulated drives only", f"use {instead}")
+            section.refuse(f"{name} is supported only on simulated drives", f"use {instead}")
 
 
 def add_direction(section: Section) -> None:
@@ -426,7 +428,7 @@ def place_segments(section: Section, capacity_bytes: int) -> Zones | None:
     if job.addresses.kind != "uniform":
         section.refuse(f"{what}: fio supports segments only for uniform addresses")
     if job.pattern == "sequential" and job.threads > 1 and job.thread_stride_bytes:
-        section.refuse(f"{what}: fio's threads would leave their segments", "use one thread")
+        section.refuse(f"{what}: fio's threads would leave their segments", "use a single thread")
     (block,) = job.block_sizes
     unit = max(block.bytes, job.align_bytes or 0)
     size = segments.length(unit)
@@ -579,7 +581,7 @@ def _add_distribution(section: Section, size: int) -> None:
         return
     if kind in ("sequence", "sprandom"):
         section.refuse(
-            f"addresses {kind} are for simulated drives only",
+            f"addresses {kind} are supported only on simulated drives",
             "run fio directly, because newer versions support these addresses",
         )
     if addresses.scatter_seed or addresses.scatter_bytes is not None:
@@ -597,7 +599,7 @@ def _add_distribution(section: Section, size: int) -> None:
                 "several ranks to a block (generator = 'fio' simulates this)"
             )
         if theta is None or theta <= 0:
-            section.refuse(f"zipf needs a theta above 0, not {theta}")
+            section.refuse(f"zipf addresses require a theta above 0, not {theta}")
         if theta == 1.0:
             section.refuse("fio does not support zipf with theta 1", "use 0.99 or 1.01")
         section.add("random_distribution", f"zipf:{theta:g}:{_CENTRE}")
@@ -610,7 +612,9 @@ def _add_distribution(section: Section, size: int) -> None:
         return
     if kind == "hot_cold":
         if len(zones) != 1:
-            section.refuse(f"hot_cold needs exactly one zone, the hot zone, not {len(zones)}")
+            section.refuse(
+                f"hot_cold addresses require exactly one zone, the hot zone, not {len(zones)}"
+            )
         hot = zones[0]
         zones = (hot, Zone(100 - hot.access_pct, 100 - hot.size_pct))
     section.add("random_distribution", _zoned(section, zones, size))
@@ -639,7 +643,7 @@ def _zoned(section: Section, zones: tuple[Zone, ...], size: int) -> str:
         if abs(total - 100) > 1e-6:
             section.refuse(f"the {what} of its zones add up to {total:g}, not to 100")
     if len(zones) > _FIO_ZONES_MAX:
-        section.refuse(f"{len(zones)} zones: fio supports at most {_FIO_ZONES_MAX}")
+        section.refuse(f"{len(zones)} zones exceed fio's limit of {_FIO_ZONES_MAX}")
     accesses = [section.whole_percent("access_pct", zone.access_pct) for zone in zones]
     if 0 in accesses:
         section.refuse(

@@ -40,7 +40,7 @@ class Fields:
 
     def _value(self, name: str) -> Any:
         if name not in self.raw:
-            raise ConfigError(f"{self.where} has no '{name}'")
+            raise ConfigError(f"{self.where} does not contain '{name}'")
         return self.raw[name]
 
     def _wrong(self, name: str, kind: str) -> ConfigError:
@@ -165,7 +165,7 @@ def job_fields(document: Mapping[str, object], name: str) -> list[Fields]:
     listed = whole.parts("client_stats" if "client_stats" in document else "jobs")
     jobs = [entry for entry in listed if not (isinstance(entry, dict) and _is_sum(entry))]
     if not jobs:
-        raise ConfigError(f"{name} has no jobs")
+        raise ConfigError(f"{name} contains no jobs")
     fields = []
     for number, job in enumerate(jobs, 1):
         if not isinstance(job, dict):

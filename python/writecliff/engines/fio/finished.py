@@ -54,7 +54,7 @@ def finished_steps(document: Document, name: str) -> list[FinishedStep]:
         started_ns += step.result.elapsed_ns
         steps.append(step)
     if not any(step.result.total()[0] for step in steps):
-        raise ConfigError(f"{name}: no I/O completed in any of its jobs")
+        raise ConfigError(f"{name}: none of its jobs completed an I/O")
     return steps
 
 
@@ -161,7 +161,7 @@ def _possible(fields: Fields) -> Iterator[None]:
     try:
         yield
     except (WritecliffError, ValueError, OverflowError) as error:
-        raise ConfigError(f"{fields.where}: impossible latencies: {error}") from None
+        raise ConfigError(f"{fields.where}: the latencies are inconsistent: {error}") from None
 
 
 def _job(name: str, options: Mapping[str, str], result: JobResult) -> Job:

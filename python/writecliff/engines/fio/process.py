@@ -148,7 +148,7 @@ class FioProcess:
             )
         except OSError as error:
             self._directory.cleanup()
-            raise EngineError(f"{self._program}: cannot be started: {error.strerror}") from error
+            raise EngineError(f"cannot start {self._program}: {error.strerror}") from error
         self.pid = self._child.pid
         self._reader = threading.Thread(target=self._read, name="fio-reader", daemon=True)
         self._reader.start()

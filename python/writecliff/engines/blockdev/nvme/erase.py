@@ -139,7 +139,7 @@ def _require_same(drive: NvmeDrive, before: Namespace) -> None:
         drive.command("ns-rescan", drive.node)
         after = drive.namespace(again=True)
     except Refused as reason:
-        raise EngineError(f"{path}: does not respond after the format: {reason}") from reason
+        raise EngineError(f"{path} does not respond after the format: {reason}") from reason
     if after.layout != before.layout:
         raise EngineError(
             f"{path}: the format changed the layout from {before.layout} to {after.layout}",

@@ -52,7 +52,7 @@ class RemoteDrive:
         if not host or not port or parts.scheme not in _SCHEMES or parts.query or parts.fragment:
             raise ConfigError(
                 f"'{text}' is not the address of a served drive",
-                hint="write nvme-tcp://HOST:PORT or nvme-tcp://HOST:PORT/NQN",
+                hint="specify nvme-tcp://HOST:PORT or nvme-tcp://HOST:PORT/NQN",
             )
         return cls(host, port, parts.path.strip("/") or None, host_nqn)
 
@@ -106,7 +106,7 @@ def attach(remote: RemoteDrive, system: System) -> AttachedDrive:
     while not (devices := _devices(system, nqn)):
         if time.monotonic() >= deadline:
             raise EngineError(
-                f"{remote}: connected, but no block device appeared within {_APPEARS_S:g} s",
+                f"{remote} is connected, but no block device appeared within {_APPEARS_S:g} s",
                 hint=f"see `dmesg`; to disconnect: writecliff attach --detach {nqn}",
             )
         time.sleep(_POLL_S)
@@ -138,7 +138,8 @@ def detach(what: str, system: System) -> AttachedDrive:
 def _need_root() -> None:
     if os.geteuid() != 0:
         raise TargetError(
-            "attaching and detaching drives requires root", hint="run it with sudo, or as root"
+            "attaching and detaching drives requires root",
+            hint="run the command as root, for example with sudo",
         )
 
 
@@ -162,14 +163,14 @@ def _nvme(words: list[str], remote: RemoteDrive | None, system: System) -> ToolR
     if done.absent:
         raise EngineError("nvme-cli is not installed", hint="install the nvme-cli package")
     if remote is None:
-        raise EngineError(f"nvme {words[0]}: {done.message}")
+        raise EngineError(f"the command `nvme {words[0]}` failed: {done.message}")
     hint = (
         "see `dmesg`; a machine that has no /etc/nvme/hostnqn and hostid needs --host-nqn, and "
         "the server may admit only certain hosts (--allow-host)"
     )
     if re.search("refused|timed out|unreachable|no route|did not finish", done.message, re.I):
         hint = f"start the server on that machine: writecliff serve sim:NAME --listen {remote}"
-    raise TargetError(f"{remote}: nvme {words[0]}: {done.message}", hint=hint)
+    raise TargetError(f"{remote}: the command `nvme {words[0]}` failed: {done.message}", hint=hint)
 
 
 def _only_nqn(remote: RemoteDrive, system: System) -> str:
@@ -183,7 +184,9 @@ def _only_nqn(remote: RemoteDrive, system: System) -> str:
     ]
     drives = sorted(set(names))
     if not drives:
-        raise TargetError(f"{remote}: no drive is served at this address", hint="check the port")
+        raise TargetError(
+            f"{remote}: no drive is served at this address", hint="check that the port is correct"
+        )
     if len(drives) > 1:
         raise TargetError(
             f"{remote}: {len(drives)} drives are served at this address",

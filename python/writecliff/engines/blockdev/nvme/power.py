@@ -50,7 +50,7 @@ def working_states(drive: NvmeDrive | None, name: str, wanted: int) -> PowerStat
                           hint=f"omit {OPTION}")  # fmt: skip
     states = power_states(drive)
     if states is None:
-        raise TargetError(f"{name}: the drive does not report its power states",
+        raise TargetError(f"the drive {name} does not report its power states",
                           hint=f"omit {OPTION}")  # fmt: skip
     working = [state.number for state in states.states if state.operational]
     if wanted not in working:
@@ -75,7 +75,7 @@ def set_power_state(drive: NvmeDrive | None, name: str, wanted: int) -> PowerSta
     try:
         drive.set_feature(_POWER_MANAGEMENT, wanted)
     except Refused as reason:
-        raise TargetError(f"{name}: nvme set-feature: {reason}") from None
+        raise TargetError(f"{name}: `nvme set-feature` failed: {reason}") from None
     after = power_states(drive)
     if after is None or after.state != wanted:
         state = "unknown" if after is None else after.state
