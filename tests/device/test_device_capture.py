@@ -318,7 +318,10 @@ def test_a_signal_ends_a_capture_and_the_trace_is_whole(loop: str, tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--device", "/dev/no-such-device", "--for", "1s"], "the device /dev/no-such-device does not exist"),
+        (
+            ["--device", "/dev/no-such-device", "--for", "1s"],
+            "the device /dev/no-such-device does not exist",
+        ),
         (["--device", "/tmp", "--for", "1s"], "a directory, not a block device"),
         (["--device", "LOOP", "--for", "0s"], "--for must be greater than 0, not 0s"),
         (["--device", "LOOP", "--for", "1s", "--", "true"], "are mutually exclusive"),

@@ -190,7 +190,7 @@ def test_the_same_stack_gives_the_same_page(mounted: Path) -> None:
     ("words", "message"),
     [
         (["--stack"], "--stack requires a command"),
-        (["--stack", "--root", "/proc", "--", "true"], "/proc is on proc"),
+        (["--stack", "--root", "/proc", "--", "true"], "/proc is on a file system of type proc"),
         (["--stack", "--root", "/no/such", "--", "true"], "the folder /no/such does not exist"),
         (["--stack", "--device", "/dev/loop0", "--", "true"], "--device does not apply to --stack"),
         (["--stack", "--for", "1s", "--", "true"], "--for does not apply to --stack"),

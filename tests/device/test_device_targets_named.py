@@ -38,7 +38,7 @@ def read_only(bench: Bench) -> Danger:
 @kind
 def without_medium(bench: Bench) -> Danger:
     image = bench.image(0)
-    return Danger(bench.loop(image), r"no medium \(size 0\)", "attach a medium", [image])
+    return Danger(bench.loop(image), r"contains no medium", "attach a medium", [image])
 
 
 @kind

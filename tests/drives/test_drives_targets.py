@@ -131,7 +131,7 @@ def a_drive_that_the_kernel_took_offline(shelf: Shelf) -> Danger:
 @kind
 def a_device_without_a_medium(shelf: Shelf) -> Danger:
     shelf.module("nbd")
-    return Danger("/dev/nbd0", r"no medium \(size 0\)", "attach a medium", [])
+    return Danger("/dev/nbd0", r"contains no medium", "attach a medium", [])
 
 
 @kind

@@ -173,7 +173,7 @@ def write_protected(machine: Machine) -> None:
     machine.attributes("sda", ro="1")
 
 
-@case("has no medium")
+@case("contains no medium")
 def a_card_reader_without_a_card(machine: Machine) -> None:
     machine.attributes("sda", size="0")
 

@@ -137,7 +137,11 @@ def test_a_sparse_file_without_data_is_fine(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("size", "message"),
-    [(2 * MIB, "not the requested 2097152"), (1000, "below one sector"), (0, "below one sector")],
+    [
+        (2 * MIB, "not the requested 2097152"),
+        (1000, "smaller than one sector"),
+        (0, "smaller than one sector"),
+    ],
 )
 def test_wrong_sizes(tmp_path: Path, size: int, message: str) -> None:
     path = tmp_path / "x.img"
@@ -148,7 +152,7 @@ def test_wrong_sizes(tmp_path: Path, size: int, message: str) -> None:
 
 
 def test_no_room_leaves_nothing_behind(tmp_path: Path) -> None:
-    with pytest.raises(TargetError, match="cannot create"):
+    with pytest.raises(TargetError, match="cannot be created"):
         FileTarget.open(tmp_path / "x.img", 1 << 60)
     assert list(tmp_path.iterdir()) == []
 

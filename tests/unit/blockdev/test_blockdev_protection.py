@@ -111,7 +111,7 @@ def test_a_read_only_or_empty_device_is_refused(machine: Machine) -> None:
     machine.attributes("sda", ro="1")
     assert "read-only" in str(refusal(machine, path))
     machine.attributes("sda", ro="0", size="0")
-    assert "has no medium" in str(refusal(machine, path))
+    assert "contains no medium" in str(refusal(machine, path))
 
 
 def test_contents_are_listed_and_need_the_second_flag(machine: Machine) -> None:

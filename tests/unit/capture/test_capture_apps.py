@@ -92,9 +92,12 @@ def test_jars_are_held_to_the_list(tmp_path: Path) -> None:
     empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     (tmp_path / "a.jar").write_bytes(b"")
     assert jars.problem(tmp_path, {"a.jar": empty}) is None
-    assert jars.problem(tmp_path, {"a.jar": "0" * 64}) == "the SHA-256 checksum of a.jar does not match"
+    assert (
+        jars.problem(tmp_path, {"a.jar": "0" * 64})
+        == "the SHA-256 checksum of a.jar does not match"
+    )
     assert jars.problem(tmp_path, {}) == "the file a.jar is not listed"
-    assert jars.problem(tmp_path, {"a.jar": empty, "b.jar": empty}) == "b.jar is missing"
+    assert jars.problem(tmp_path, {"a.jar": empty, "b.jar": empty}) == "the file b.jar is missing"
 
 
 def test_errors_of_maven_are_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

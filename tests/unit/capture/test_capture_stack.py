@@ -183,7 +183,9 @@ def test_a_folder_without_a_block_device_is_refused(tmp_path: Path) -> None:
     number = f"{os.major(stat.st_dev)}:{os.minor(stat.st_dev)}"
     info = tmp_path / "mountinfo"
     info.write_text(f"22 1 {number} / / rw,relatime shared:1 - nfs server:/home rw\n")
-    with pytest.raises(TargetError, match="is on a nfs file system, whose block device is unknown"):
+    with pytest.raises(
+        TargetError, match="is on a file system of type nfs, whose block device is unknown"
+    ):
         file_system_of(tmp_path, info)
     info.write_text("garbage\n1 2 3\n22 1 0:99 / /x rw - ext4 /dev/x rw\n")
     with pytest.raises(TargetError, match="not mounted in this mount namespace"):

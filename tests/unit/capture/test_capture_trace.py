@@ -73,7 +73,7 @@ def test_a_table_that_cannot_be_right_is_not_written(
 
 def test_files_that_are_no_traces(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
-    with pytest.raises(TraceError, match="no such trace"):
+    with pytest.raises(TraceError, match="does not exist"):
         read_trace(path)
     path.write_text("PAR1 not really")
     with pytest.raises(TraceError, match="is not a trace: it is not a Parquet file"):

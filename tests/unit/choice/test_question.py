@@ -39,7 +39,7 @@ def test_a_damaged_question_is_reported(tmp_path: Path) -> None:
     path.write_text(text.replace("pm863-480", "pm863-481"))
     with pytest.raises(StoreError, match=FILE_NAME):
         Question.read(tmp_path)
-    with pytest.raises(ConfigError, match="does not contain a choice"):
+    with pytest.raises(ConfigError, match="was not created by `writecliff choose`"):
         Question.read(tmp_path / "nothing")
 
 

@@ -282,7 +282,9 @@ def test_streams_are_applied_where_possible_and_refused_where_not() -> None:
     hot, cold = applied.text.split("[1-cold]")
     assert hot.rstrip().endswith("dataplacement=fdp\nplids=2")
     assert "plids" not in cold
-    with pytest.raises(EngineError, match="stream 9: the drive has placement handles 0 to 7"):
+    with pytest.raises(
+        EngineError, match="stream 9 does not exist: the drive has placement handles 0 to 7"
+    ):
         plan(Workload("w", (Job(stream=9, ios=1),)), drive, FIO)
 
 
@@ -300,7 +302,9 @@ def test_streams_as_hints_where_the_kernel_takes_them_for_streams() -> None:
     assert "write_hint" not in applied.text
     assert "io_uring_cmd" not in applied.text and applied.counted
     assert applied.warnings[0].startswith("streams are write hints")
-    with pytest.raises(EngineError, match="stream 4: the drive has write streams by hints up to 3"):
+    with pytest.raises(
+        EngineError, match="stream 4 does not exist: the drive has write streams by hints up to 3"
+    ):
         plan(Workload("w", (Job(stream=4, ios=1),)), drive, FIO)
 
 
@@ -361,7 +365,7 @@ REFUSED = [
     ),
     (
         Job(ios=1, pattern="sequential", segments=Segments(8, GIB), start_bytes=4096),
-        "start_bytes is for simulated",
+        "start_bytes is supported only on simulated",
     ),
     (
         Job(
@@ -373,11 +377,14 @@ REFUSED = [
         ),
         "leave their segments",
     ),
-    (Job(ios=1, pattern="sequential", start_bytes=4096), "start_bytes is for simulated"),
+    (
+        Job(ios=1, pattern="sequential", start_bytes=4096),
+        "start_bytes is supported only on simulated",
+    ),
     (Job(), "has no stop condition"),
     (Job(ios=1, read_pct=65.5), "read_pct 65.5 % is not a whole percent"),
     (Job(ios=1, read_pct=50, trim_pct=10), "cannot mix trims"),
-    (Job(ios=1, block_sizes=(BlockSize(1000),)), "sector size is 512 bytes"),
+    (Job(ios=1, block_sizes=(BlockSize(1000),)), "512-byte sectors"),
     (Job(ios=1, block_sizes=()), "has no block size"),
     (
         Job(ios=1, block_sizes=(BlockSize(4096), BlockSize(8192, 2)), align_bytes=4096),
@@ -393,7 +400,7 @@ REFUSED = [
         Job(ios=1, addresses=Addresses("hot_cold", zones=(Zone(90, 10),), scatter_bytes=4096)),
         "its zones are contiguous",
     ),
-    (Job(ios=1, addresses=Addresses("zipf")), "needs a theta"),
+    (Job(ios=1, addresses=Addresses("zipf")), "require a theta"),
     (Job(ios=1, addresses=Addresses("zoned", zones=(Zone(50, 50),))), "add up to 50"),
     (Job(ios=1, addresses=Addresses("hot_cold", zones=(Zone(99.5, 5),))), "whole percent"),
     (Job(ios=1, pattern="sequential", addresses=Addresses("zipf", theta=2)), "only random jobs"),
@@ -404,7 +411,7 @@ REFUSED = [
     (Job(ios=5, threads=2), "are not divisible"),
     (Job(ios=1, compressible_pct=33.3), "compressible_pct 33.3 %"),
     (Job(ios=1, duplicate_pct=33.3), "duplicate_pct 33.3 %"),
-    (Job(ios=1, threads=0), "must be at least 1"),
+    (Job(ios=1, threads=0), "must each be at least 1"),
     (
         Job(ios=4, pattern="sequential", threads=4, thread_stride_bytes=2 * GIB),
         "exceed the range",

@@ -128,7 +128,10 @@ def test_advise_streams_writes_a_page(cli: CommandLine, trace_folder: Path, tmp_
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("replay nowhere.parquet --on sim:sata-tlc-120", "the trace nowhere.parquet does not exist"),
+        (
+            "replay nowhere.parquet --on sim:sata-tlc-120",
+            "the trace nowhere.parquet does not exist",
+        ),
         ("replay nowhere.parquet", "no target was specified"),
         ("advise-streams nowhere.parquet --on /dev/sda", "not simulated"),
     ],

@@ -328,7 +328,9 @@ def test_workers_without_memory_are_refused(tmp_path: Path) -> None:
             n_workers=1, threads_per_worker=1, dashboard_address=":0", processes=False
         ) as made,
         connected(made.scheduler_address) as there,
-        pytest.raises(ConfigError, match="none of the scheduler's workers declares a memory resource"),
+        pytest.raises(
+            ConfigError, match="none of the scheduler's workers declares a memory resource"
+        ),
     ):
         assert there is not None
         there.run([Task("one", 1, int, partial(int, 1))])

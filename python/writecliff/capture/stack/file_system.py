@@ -61,7 +61,7 @@ def file_system_of(folder: Path, mountinfo: Path = Path("/proc/self/mountinfo"))
     source = unescape(source)
     if not source.startswith("/dev/"):
         raise TargetError(
-            f"{folder} is on a {kind} file system, whose block device is unknown",
+            f"{folder} is on a file system of type {kind}, whose block device is unknown",
             hint="specify a --root folder whose file system is on a block device",
         )
     node = _node(source, number)
