@@ -171,7 +171,7 @@ def a_copy_of_a_file_with_its_consent(bench: Bench) -> Danger:
     return Danger(
         f"file:{copy}",
         "holds data that was not written by a test",
-        "name a new file",
+        "specify a new file",
         [image, copy],
     )
 
@@ -180,7 +180,7 @@ def a_copy_of_a_file_with_its_consent(bench: Bench) -> Danger:
 def a_file_of_others(bench: Bench) -> Danger:
     image = bench.image()
     return Danger(
-        f"file:{image}", "holds data that was not written by a test", "name a new file", [image]
+        f"file:{image}", "holds data that was not written by a test", "specify a new file", [image]
     )
 
 
@@ -188,7 +188,7 @@ def a_file_of_others(bench: Bench) -> Danger:
 def a_file_with_a_file_system(bench: Bench) -> Danger:
     image = _own_file(bench)
     bench.mkfs(image)
-    return Danger(f"file:{image}", "not empty: ext4 filesystem", "name a new file", [image])
+    return Danger(f"file:{image}", "not empty: ext4 filesystem", "specify a new file", [image])
 
 
 def _own_file(bench: Bench) -> Path:

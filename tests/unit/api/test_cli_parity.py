@@ -366,7 +366,7 @@ def test_a_refused_run_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_page_and_a_sweep_of_nothing_are_refused(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     for result in ([], 3):
-        with pytest.raises(writecliff.WritecliffError, match="has no page"):
+        with pytest.raises(writecliff.WritecliffError, match="cannot be shown as a page"):
             writecliff.write_page(result, page)  # type: ignore[arg-type]
     with pytest.raises(writecliff.WritecliffError, match="a sweep needs a setting to vary"):
         writecliff.run_sweep({}, "sim:sata-tlc-120", output=tmp_path / "sweep")

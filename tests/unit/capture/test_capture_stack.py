@@ -190,7 +190,7 @@ def test_a_folder_without_a_block_device_is_refused(tmp_path: Path) -> None:
     info.write_text("garbage\n1 2 3\n22 1 0:99 / /x rw - ext4 /dev/x rw\n")
     with pytest.raises(TargetError, match="not mounted in this mount namespace"):
         file_system_of(tmp_path, info)
-    with pytest.raises(TargetError, match="no such folder"):
+    with pytest.raises(TargetError, match="does not exist"):
         file_system_of(tmp_path / "absent")
 
 
