@@ -30,7 +30,7 @@ def as_user_errors() -> Iterator[None]:
         message, hint = error.args
         raise ConfigError(message, hint=hint) from None
     except UnicodeEncodeError as error:  # The name is not valid text.
-        raise ConfigError(f"'{printable(error.object)}' is not a valid UTF-8 name") from None
+        raise ConfigError(f"'{printable(error.object)}' is not a valid UTF-8 file name") from None
     except PanicException as panic:
         raise internal_error(panic) from panic
     except OSError as error:

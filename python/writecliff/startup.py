@@ -26,7 +26,7 @@ class _WithoutPandas:
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
         if name == "pandas":
-            raise ModuleNotFoundError("commands do not use pandas", name=name)
+            raise ModuleNotFoundError("pandas is not available to commands", name=name)
 
 
 class _WithoutArtistDocs:

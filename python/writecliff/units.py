@@ -162,7 +162,7 @@ def parse_time(text: str) -> int:
     try:
         return int(_native.parse_time(text))
     except _native.NativeConfigError as error:
-        hint = error.args[1] or "write it as 30 s, 1.5 ms or 2 min"
+        hint = error.args[1] or "specify a time with its unit, such as 30 s, 1.5 ms or 2 min"
         raise ConfigError(f"invalid time '{text}'", hint=hint) from None
 
 
@@ -181,5 +181,8 @@ def parse_size(text: str) -> int:
     try:
         return int(_native.parse_size(text))
     except _native.NativeConfigError as error:
-        hint = error.args[1] or "write it as 500MB, 10GB (decimal) or 8GiB (binary)"
+        hint = (
+            error.args[1]
+            or "specify a size with its unit, such as 500MB, 10GB (decimal) or 8GiB (binary)"
+        )
         raise ConfigError(f"invalid size '{text}'", hint=hint) from None

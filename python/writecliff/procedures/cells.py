@@ -183,7 +183,8 @@ def tracked_latency(cell: Cell) -> TrackingVariable:
         mean_ns = row_of_cell(rows, cell).latency_mean_ns
         if mean_ns is None:
             raise EngineError(
-                f"a step completed no I/O of {cell_text(cell)}, so it has no latency",
+                f"a step completed no I/O for the cell {cell_text(cell)}, so the cell has no "
+                f"latency",
                 hint="the steps are too short for this drive, so increase --step-seconds",
             )
         return mean_ns / 1e3
@@ -204,7 +205,7 @@ def sizes_bytes(sizes_kib: Iterable[float]) -> tuple[int, ...]:
             nearest = max(1, round(size / SECTOR_BYTES)) * SECTOR_BYTES / KIB
             raise ConfigError(
                 f"block sizes must be multiples of 0.5 KiB, not {size_kib:g} KiB",
-                hint=f"the nearest is {nearest:g}",
+                hint=f"the nearest valid size is {nearest:g}",
             )
         sizes.append(int(size))
     return tuple(sizes)

@@ -150,7 +150,9 @@ class DemandProcedure(PtsProcedure[D]):
         """Raise ConfigError if the loop is empty, or a period is not a whole number of steps."""
         o = self.options
         if not (o.threads and o.queue_depths):
-            raise ConfigError("the loop has no cells", hint="set --threads and --queue-depths")
+            raise ConfigError(
+                "the test has no cells to measure", hint="set --threads and --queue-depths"
+            )
         for period, minutes in (
             ("a preconditioning round", o.precondition_minutes),
             ("a pre-write", o.prewrite_minutes),

@@ -535,7 +535,7 @@ class _Driver:
             raise StoreError(
                 f"{self.directory} contains step {row.step} of round {row.round}, but step "
                 f"{position.step} of round {position.round} is expected",
-                hint="the run has other options or is damaged, so start a new run",
+                hint="the run used other options or is damaged; start a new run",
             )
 
 
@@ -546,7 +546,7 @@ def _differs(stored: StepRow, again: StepRow) -> StoreError:
         f"round {stored.round} step {stored.step} ({stored.label}) was repeated with a different "
         f"result: {names[0]} is {getattr(again, names[0])}, but {getattr(stored, names[0])} is "
         f"stored",
-        hint="the run is from another version of the simulator, so start a new run",
+        hint="the run was made with another version of the simulator; start a new run",
     )
 
 

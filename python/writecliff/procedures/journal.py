@@ -33,8 +33,8 @@ def stored_rows(run: RunDirectory) -> list[StepRow]:
     for column in EXTRA_COLUMNS:
         if table.num_rows and column not in table.column_names:
             raise StoreError(
-                f"{run.path} has no column '{column}', so the run cannot be resumed",
-                hint="start a new run",
+                f"{run.path} does not contain the column '{column}', so the run cannot be resumed",
+                hint="start a new run instead of resuming this run",
             )
     return [row_of(columns) for columns in table.to_pylist()]
 
@@ -111,7 +111,7 @@ class Journal:
                 continue  # Older runs store no backing device in addition to the serial number.
             if old != new:
                 raise TargetError(
-                    f"{self._identity.target} is not the drive of the run: "
+                    f"{self._identity.target} is not the drive that the run was started on: "
                     f"its {name.replace('_', ' ')} is {new}, not {old}"
                 )
 

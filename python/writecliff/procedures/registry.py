@@ -259,7 +259,7 @@ def entry_of(name: str) -> Entry:
     if entry is None:
         raise StoreError(
             f"unknown test '{name}': this version cannot read the run",
-            hint=f"known tests: {', '.join(PROCEDURES)}",
+            hint=f"this version supports the tests {', '.join(PROCEDURES)}",
         )
     return entry
 

@@ -194,7 +194,7 @@ def refusal(figure: PublishedFigure) -> str:
     if figure.depths and not extreme:
         return f"{figure.metric} has no single value over a range of outstanding I/Os"
     if IMPROVEMENT in figure.metric and not figure.baseline:
-        return "the figure has no baseline to compare with"
+        return "the figure has no baseline"
     if figure.access in ("random", "sequential") or profile_of(figure):
         return ""
     return (

@@ -185,7 +185,8 @@ def _check_columns(path: Path, columns: Sequence[str]) -> None:
     missing = [name for name in COLUMNS if name not in columns]
     if missing:
         raise ConfigError(
-            f"{path}:1: no column '{missing[0]}'", hint=f"expected: {', '.join(COLUMNS)}"
+            f"{path}:1: the column '{missing[0]}' is missing",
+            hint=f"expected: {', '.join(COLUMNS)}",
         )
 
 

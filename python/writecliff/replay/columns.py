@@ -64,7 +64,7 @@ def file_io(table: pa.Table, rules: Rules | None = None, *, is_block: bool = Fal
     ops = np.array([_NUMBERS.get(word, _LEFT_OUT) for word in words], np.uint8)
     counts = np.bincount(op, minlength=len(words))
     if "write" not in words or not counts[words.index("write")]:
-        raise ConfigError("the trace has no writes")
+        raise ConfigError("the trace contains no writes")
     labels = {name: codes(table, name) for name in ("path", "thread", "process")}
     hint = np.ascontiguousarray(table.column("hint").fill_null(-1).to_numpy(), np.int8)
     shown, size = (np.zeros(1), None) if rules is None else rules.size_classes(table)

@@ -221,7 +221,8 @@ def checked_scheme(name: str | None, with_rules: bool) -> str:
         raise ConfigError.unknown("stream assignment", name, schemes)
     if name == "rules" and not with_rules:
         raise ConfigError(
-            "--assign rules requires a rules file", hint="add the rules with --streams FILE"
+            "--assign rules requires a rules file",
+            hint="specify the rules file with --streams FILE",
         )
     if with_rules and name != "rules":
         raise ConfigError(
@@ -258,7 +259,8 @@ def lay_out(
     _check(sizing)
     if writes_per_day_bytes is not None and writes_per_day_bytes <= 0:
         raise ConfigError(
-            "--writes-per-day must be greater than 0", hint="use a volume, for example 500GB"
+            "--writes-per-day must be greater than 0",
+            hint="specify the volume written per day, for example 500GB",
         )
     opened = open_device(*read_device_file(simulated_name(target)))
     device = describe(opened)

@@ -145,7 +145,7 @@ def check_figures(expected: Iterable[Expectation], figures: Mapping[str, str] | 
                               hint=f"the figures are {nearest}")  # fmt: skip
         if len(keys) > 1:
             raise ConfigError(f"'{limit.text}': '{limit.figure}' is ambiguous",
-                              hint=f"give one of {', '.join(map(_shown, keys))}")  # fmt: skip
+                              hint=f"specify one of {', '.join(map(_shown, keys))}")  # fmt: skip
         unit = unit_of(keys[0], figures)
         if _factor(limit.unit, unit) is None:
             raise ConfigError(f"'{limit.text}': {_shown(keys[0])} is in {unit or 'no unit'}, not "

@@ -128,7 +128,7 @@ def check_page(path: Path) -> None:
         with suppress(OSError), path.open("rb") as file:
             begin = file.read(_BEGIN_BYTES).lstrip().lower()
     if begin and not begin.startswith(b"<!doctype html"):
-        raise ConfigError(f"{path} exists and is not an HTML page", hint="choose another name")
+        raise ConfigError(f"{path} exists and is not an HTML page", hint="choose another file name")
 
 
 def rendered(template: str, **values: Any) -> str:

@@ -72,14 +72,17 @@ def _read(path: Path, offset_s: float) -> Readings:
                 raise ConfigError(
                     f"{path}:{number}: '{shortened(','.join(row))}' is not a time in seconds and "
                     f"a power in watts",
-                    hint="write two columns: seconds, watts",
+                    hint="write two columns: the time in seconds and the power in watts",
                 )
             times.append(float(row[0]) - offset_s)
             watts.append(float(row[1]))
     except csv.Error as error:
         raise ConfigError(f"cannot read {path}: {error}") from None
     if not times:
-        raise ConfigError(f"{path} has no readings", hint="give two columns: seconds, watts")
+        raise ConfigError(
+            f"{path} contains no readings",
+            hint="the file must have two columns: the time in seconds and the power in watts",
+        )
     if any(after <= before for before, after in pairwise(times)):
         raise ConfigError(
             f"{path}: timestamps are not in ascending order", hint="sort the log by time"

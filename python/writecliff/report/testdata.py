@@ -268,7 +268,7 @@ def load(run: RunDirectory) -> TestData:
     judged = rejudge(run)
     if not judged.history.rows:
         raise StoreError(
-            f"{run.path} has no complete step to report",
+            f"{run.path} contains no complete step to report",
             hint="wait until the run has completed a step",
         )
     return TestData(run, judged.procedure, judged.stages, judged.history)

@@ -57,7 +57,7 @@ class WsatData:
         rows = self.data.stage_rows("rounds")
         if not rows:
             raise StoreError(
-                f"{self.data.run.path} has no complete step to report",
+                f"{self.data.run.path} contains no complete step to report",
                 hint="wait until the run has completed a step",
             )
         return rows

@@ -202,8 +202,8 @@ class Catalogue:
                 table = self._table if self._table is not None else self._load()
                 if table is None:
                     raise StoreError(
-                        f"{self.place.location} has no catalogue",
-                        hint="create it with `writecliff runs index`",
+                        f"{self.place.location} does not contain a catalogue",
+                        hint="create the catalogue with `writecliff runs index`",
                     )
                 database.add_table("catalogue", table)
             _add_views(database)

@@ -22,7 +22,7 @@ def check_deletable(place: Place, runs: Iterable[str]) -> None:
         if not chosen.isdisjoint((stored.run, stored.member_of)) and place.is_running(stored.run):
             raise StoreError(
                 f"{stored.run} is being written by another process",
-                hint="stop it, or wait until it ends",
+                hint="stop the process, or wait until it exits",
             )
 
 

@@ -83,7 +83,8 @@ def _contender(label: str, path: Path, name: str) -> Contender:
     if len(contenders) != 1:
         raise ConfigError(
             f"{name} contains {len(contenders)} runs or suites",
-            hint="give one run or suite, or use `writecliff compare`, which takes any number",
+            hint="specify a single run or suite, or use `writecliff compare`, which takes any "
+            "number",
         )
     return replace(contenders[0], label=label, fixed=True)
 

@@ -30,7 +30,8 @@ def read_fio_json(path: Path) -> Mapping[str, object]:
         # This call raises an error that names the position of the damage.
         parse_json(text.encode(), path)
         raise ConfigError(
-            f"{path} is not fio's JSON output", hint="create it with fio --output-format=json+"
+            f"{path} is not fio's JSON output",
+            hint="create the file with fio --output-format=json+",
         )
     return document
 
@@ -67,7 +68,7 @@ def _store(
     if capacity is None:
         raise ConfigError(
             f"{path} does not contain the drive capacity",
-            hint="give --capacity, for example 960GB",
+            hint="specify --capacity, for example 960GB",
         )
     loads = tuple(LoadStep(step.workload) for step in steps)
     procedure = WorkloadRun(file=path.name, steps=loads, precondition=NONE)

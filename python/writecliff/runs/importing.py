@@ -48,7 +48,7 @@ def import_path(place: Place, path: Path, *, capacity_bytes: int | None = None) 
         if path.suffix != SUFFIX:
             raise ConfigError(
                 f"{path} is not a run, an archive of runs, or fio's JSON output",
-                hint="give a run directory, a suite, a .zip or .tar.gz archive, or fio's .json",
+                hint="specify a run directory, a suite, a .zip or .tar.gz archive, or fio's .json",
             )
         folder = Path(made) / path.stem
         store_fio_json(path, folder, capacity_bytes=capacity_bytes)
@@ -63,7 +63,7 @@ def _folders(place: Place, folder: Path, named: Path) -> list[str]:
     folders = list(_in(folder))
     if not folders:
         raise ConfigError(
-            f"{named} contains no run", hint="give a run directory, a suite, or a folder of them"
+            f"{named} contains no run", hint="specify a run directory, a suite, or a folder of them"
         )
     for run in folders:
         if not is_suite(run):
@@ -117,7 +117,7 @@ def write_archive(place: Place, runs: Sequence[str], output: Path) -> None:
     suffix = suffix_of(output)
     if suffix is None:
         raise ConfigError(
-            f"{output} does not have an archive suffix",
+            f"{output} does not have the suffix of an archive",
             hint=f"use {', '.join(SUFFIXES)}",
         )
     made = part_of(output)

@@ -22,7 +22,7 @@ def store_location(given: str | None = None) -> str:
     """
     location = given if given is not None else os.environ.get(ENVIRONMENT) or HERE
     if not location:
-        raise ConfigError("--store is empty", hint="give a folder, or a URL such as s3://runs")
+        raise ConfigError("--store is empty", hint="specify a folder, or a URL such as s3://runs")
     return location.removeprefix("file://")
 
 

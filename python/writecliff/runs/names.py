@@ -44,12 +44,12 @@ def run_named(text: str, place: Place, runs: Sequence[str]) -> str:
             shown = ", ".join(map(printable, sorted(matches)[:_SHOWN]))
             more = f" and {len(matches) - _SHOWN} more" if len(matches) > _SHOWN else ""
             raise ConfigError(
-                f"'{printable(text)}' matches {len(matches)} runs: {shown}{more}",
-                hint="give more characters of the name",
+                f"'{printable(text)}' matches the names of {len(matches)} runs: {shown}{more}",
+                hint="specify more characters of the run's name",
             )
     otherwise = f"`writecliff runs list` shows the runs of {place.location}"
     raise ConfigError(
-        f"{place.location} has no run '{printable(text)}'",
+        f"{place.location} does not contain a run '{printable(text)}'",
         hint=did_you_mean(exact, _names(runs), otherwise),
     )
 

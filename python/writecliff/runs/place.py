@@ -155,7 +155,9 @@ class LocalPlace:
             ConfigError: `root` is a file.
         """
         if root.exists() and not root.is_dir():
-            raise ConfigError(f"{root} is a file", hint="give a folder for the store")
+            raise ConfigError(
+                f"{root} is a file, not a folder", hint="specify a folder for the store"
+            )
         self.root = root
         self.location = str(root)
         self._paths: dict[str, bytes] = {}  # Paths below the root, by run name.

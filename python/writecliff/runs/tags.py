@@ -28,7 +28,7 @@ def check_tag(tag: str) -> str:
             or -, or contains non-printable characters.
     """
     if not tag or len(tag) > LONGEST:
-        raise ConfigError(f"a tag has 1 to {LONGEST} characters, not {len(tag)}")
+        raise ConfigError(f"a tag must have 1 to {LONGEST} characters, not {len(tag)}")
     if not tag.isprintable() or tag != tag.strip() or tag[0] in "+-":
         raise ConfigError(
             f"{tag!r} is not a valid tag",

@@ -80,17 +80,19 @@ class _Budget:
         """
         parts = PurePosixPath(name).parts
         if name.startswith("/") or ".." in parts or "\0" in name:
-            raise self.refusal(f"contains {printable(name)!r}, which is outside of it")
+            raise self.refusal(
+                f"contains the name {printable(name)!r}, which is outside the archive"
+            )
         if len(parts) > DEPTH_MAX:
-            raise self.refusal(f"has names with more than {DEPTH_MAX} folders")
+            raise self.refusal(f"contains a name with more than {DEPTH_MAX} path components")
         if any(len(os.fsencode(part)) > _NAME_BYTES_MAX for part in parts):
-            raise self.refusal(f"has names with more than {_NAME_BYTES_MAX} bytes")
+            raise self.refusal(f"contains a path component of more than {_NAME_BYTES_MAX} bytes")
         plain = "/".join(parts)
         if plain in self._names:
-            raise self.refusal(f"contains {printable(plain)!r} twice")
+            raise self.refusal(f"contains the name {printable(plain)!r} twice")
         self._names.add(plain)
         if len(self._names) > ENTRIES_MAX:
-            raise self.refusal(f"has more than {ENTRIES_MAX:,} entries")
+            raise self.refusal(f"contains more than {ENTRIES_MAX:,} entries")
         self._bytes += max(size_bytes, 0)
         self.check(self._bytes)
 
@@ -106,7 +108,9 @@ class _Budget:
 
     def refusal(self, why: str) -> ConfigError:
         """Return an error that names the archive and the reason."""
-        return ConfigError(f"{self._path} {why}", hint="unpack it yourself if you trust it")
+        return ConfigError(
+            f"{self._path} {why}", hint="if you trust the archive, unpack it with another program"
+        )
 
 
 def _zip(file: BinaryIO, budget: _Budget, folder: Path) -> None:
@@ -139,7 +143,9 @@ class _Bounded:
 
     def read(self, size: int = -1) -> bytes:
         if not 0 <= size <= READ_BYTES_MAX:
-            raise tarfile.ReadError(f"a header requests {size:,} bytes at once")
+            raise tarfile.ReadError(
+                f"a header requests {size:,} bytes at once, which exceeds the limit"
+            )
         data = self._stream.read(size)
         self._budget.check(self._stream.tell())
         return data

@@ -54,7 +54,7 @@ def parse_address(text: str) -> ServedAddress:
         )
     raise ConfigError(
         f"'{text}' is neither the address of a served drive nor a process ID",
-        hint="give nvme-tcp://HOST:PORT, nbd://HOST:PORT, nbd+unix:PATH, or the address that "
+        hint="specify nvme-tcp://HOST:PORT, nbd://HOST:PORT, nbd+unix:PATH, or the address that "
         "`serve` prints",
     )
 

@@ -55,7 +55,7 @@ def control_folder() -> Path:
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o077:
         raise EngineError(
             f"other users can enter {folder}, or it is not a folder",
-            hint="remove the folder, and try again",
+            hint="remove the folder, then run the command again",
         )
     return folder
 
@@ -202,14 +202,15 @@ def find_served(drives: list[ServedDrive], what: str | None) -> ServedDrive:
     listed = "\n".join(f"  {drive}" for drive in drives)
     if not drives:
         raise ConfigError(
-            "you are not serving a drive on this machine", hint="see `writecliff serve`"
+            "the current user serves no drive on this machine", hint="see `writecliff serve`"
         )
     matches = drives if what is None else [drive for drive in drives if _is(drive, what)]
     if not matches:
         raise ConfigError(f"no drive is served at '{what}'", hint=f"served drives:\n{listed}")
     if len(matches) > 1:
         raise ConfigError(
-            "several drives are served", hint=f"give the address of one of:\n{listed}"
+            "several served drives match",
+            hint=f"specify the address of a served drive:\n{listed}",
         )
     return matches[0]
 
@@ -257,8 +258,8 @@ def _ask(path: Path, command: str) -> dict[str, Any]:
         connection.sendall(json.dumps({"command": command}).encode() + b"\n")
         line = _read_line(connection)
     if not line.endswith(b"\n"):
-        raise ConnectionResetError("no answer")
+        raise ConnectionResetError("the server does not respond")
     answer = json.loads(line)
     if not isinstance(answer, dict):
-        raise ConnectionResetError("no answer")
+        raise ConnectionResetError("the server does not respond")
     return answer

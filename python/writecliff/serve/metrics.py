@@ -150,7 +150,9 @@ class MetricsServer:
         try:
             self._http, self._thread = start(registry, host, port)
         except OSError as error:
-            raise EngineError(f"metrics at {address}: {error.strerror or error}") from None
+            raise EngineError(
+                f"cannot serve metrics at {address}: {error.strerror or error}"
+            ) from None
         shown = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown}:{self._http.server_port}{PATH}"
 
@@ -198,7 +200,7 @@ def _address(text: str) -> tuple[str, int]:
     if match is None or int(match["port"]) >= 1 << 16:
         raise ConfigError(
             f"--metrics '{text}' is not an address",
-            hint="give HOST:PORT or a port, such as 127.0.0.1:9464",
+            hint="specify HOST:PORT or a port, such as 127.0.0.1:9464",
         )
     return match["v6"] or match["host"] or LOOPBACK, int(match["port"])
 
@@ -283,9 +285,11 @@ def _with_manners(metrics: Callable[..., _Answer], host: str) -> Callable[..., _
             return start_response(status, [*headers, *HEADERS.items()], *more)
 
         if not is_own_host(environ.get("HTTP_HOST", ""), names):
-            return _refuse(start, HTTPStatus.FORBIDDEN, "the request names another machine")
+            return _refuse(
+                start, HTTPStatus.FORBIDDEN, "the Host header of the request names another machine"
+            )
         if environ["PATH_INFO"] != PATH:
-            return _refuse(start, HTTPStatus.NOT_FOUND, f"the figures are at {PATH}")
+            return _refuse(start, HTTPStatus.NOT_FOUND, f"the metrics are available at {PATH}")
         return metrics(environ, start)
 
     return answer

@@ -50,19 +50,19 @@ class ServeOptions:
         if slow is not None and not (math.isfinite(slow) and slow >= 1):
             raise ConfigError(
                 f"--slow-down is {slow:g}; it must be 1 or more",
-                hint="to reply without waiting for the drive, give --fast",
+                hint="to reply without waiting for the drive, specify --fast",
             )
         recipe_text(self.precondition)
         restores = self.state is not None and self.state.exists()
         if restores and self.precondition != "none":
             raise ConfigError(
                 f"{self.state} exists, but --precondition applies only to a new drive",
-                hint="omit one of them",
+                hint="omit --precondition, or choose another file",
             )
         if self.contents is not None and (self.compress or self.memory_limit_bytes is not None):
             raise ConfigError(
                 "--compress and --memory apply to data in memory, but --contents is a file",
-                hint="omit one of them",
+                hint="omit --contents, or omit --compress and --memory",
             )
 
 
@@ -80,7 +80,8 @@ class DriveServer:
         options.check()
         if not is_simulated(target) or target == SIMULATED:
             raise TargetError(
-                f"{target} cannot be served: it is not simulated", hint="give sim:NAME"
+                f"{target} cannot be served: it is not simulated",
+                hint="specify a simulated drive: sim:NAME",
             )
         self._state = options.state
         self.options = options

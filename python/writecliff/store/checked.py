@@ -72,7 +72,7 @@ def checked(name: TableName, table: pa.Table, path: Path) -> pa.Table:
     """
     for column in _NEVER_NULL[name]:
         if column in table.column_names and table.column(column).null_count:
-            raise damaged(path, f"{column} has empty values")
+            raise damaged(path, f"the column {column} contains empty values")
     schema = SCHEMAS[name]
     for index, field in enumerate(table.schema):
         values = table.column(index)
@@ -99,7 +99,7 @@ def _cast(table: pa.Table, index: int, wanted: pa.DataType, path: Path) -> pa.Ch
             return table.column(index).cast(wanted)
         except (pa.ArrowException, ValueError):
             pass
-    raise damaged(path, f"{field.name} is of type {field.type}, not {wanted}")
+    raise damaged(path, f"the column {field.name} is of type {field.type}, not {wanted}")
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -112,9 +112,9 @@ def _real(table: pa.Table, index: int, path: Path) -> pa.Table:
     extremes = pc.min_max(values).as_py()
     low, high = extremes["min"], extremes["max"]
     if low is not None and (abs(low) > NUMBER_MAX or abs(high) > NUMBER_MAX):
-        raise damaged(path, f"{field.name} has values beyond 2^62")
+        raise damaged(path, f"the column {field.name} contains values above 2^62")
     if low is not None and low < 0 and field.name not in _SIGNED and _is_standard(field.name):
-        raise damaged(path, f"{field.name} has negative values")
+        raise damaged(path, f"the column {field.name} contains negative values")
     unknown = pc.is_nan(values)
     if pc.any(unknown).as_py():
         values = pc.if_else(unknown, pa.scalar(None, field.type), values)
@@ -133,24 +133,30 @@ def _whole(name: TableName, values: pa.ChunkedArray, field: pa.Field, path: Path
         return
     least = 1 if field.name in ("seq", "count") else 0
     if low < least:
-        raise damaged(path, f"{field.name} has values below {least}")
+        raise damaged(path, f"the column {field.name} contains values below {least}")
     operations = TIMED_NAMES if name == "batches" else OPERATION_NAMES
     most = {"job": JOBS_MAX, "operation": len(operations) - 1}.get(field.name, NUMBER_MAX)
     if high > most:
-        raise damaged(path, f"{field.name} has values above {most}")
+        raise damaged(path, f"the column {field.name} contains values above {most}")
 
 
 def _check_words(values: pa.ChunkedArray, column: str, path: Path) -> None:
     for word in pc.unique(values).to_pylist():
         if word not in _WORDS[column]:
-            raise damaged(path, f"{column} has '{word}', not one of {', '.join(_WORDS[column])}")
+            raise damaged(
+                path,
+                f"the column {column} contains '{word}', which is not one of "
+                f"{', '.join(_WORDS[column])}",
+            )
 
 
 def _jobs(values: pa.ChunkedArray, path: Path) -> None:
     for row in values.to_pylist():
         for job in row or ():
             if job is None or job["name"] is None or not _counts(job):
-                raise damaged(path, "jobs has a job without a name, or with a negative count")
+                raise damaged(
+                    path, "the column jobs contains a job that has no name or an invalid count"
+                )
 
 
 def _counts(job: dict[str, Any]) -> bool:
@@ -162,6 +168,6 @@ def _counts(job: dict[str, Any]) -> bool:
 def _in_order(table: pa.Table, path: Path) -> None:
     """Check that steps are numbered and unique."""
     if "seq" not in table.column_names:
-        raise damaged(path, "seq is missing")
+        raise damaged(path, "the column seq is missing")
     if table.num_rows and pc.count_distinct(table.column("seq")).as_py() < table.num_rows:
-        raise damaged(path, "seq contains duplicate steps")
+        raise damaged(path, "the column seq contains a step twice")

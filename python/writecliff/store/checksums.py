@@ -33,7 +33,7 @@ class DamagedError(StoreError):
 def damaged(path: Path, why: str) -> DamagedError:
     """Return the error for a run file that was modified after it was written."""
     return DamagedError(
-        f"damaged: {path}: {why}", hint="restore the file from a copy, or run the test again"
+        f"damaged: {path}: {why}", hint="restore the file from a backup, or run the test again"
     )
 
 
@@ -86,7 +86,7 @@ def parse_document(data: bytes, path: Path, schema: str) -> dict[str, object]:
         # Numbers beyond the floating-point range are read as infinity.
         json.dumps(document, allow_nan=False)
     except (ValueError, RecursionError) as error:
-        raise damaged(path, f"not JSON: {error}") from None
+        raise damaged(path, f"the file is not JSON: {error}") from None
     stored = document.get("schema") if isinstance(document, dict) else None
     if stored != schema:
         raise StoreError(

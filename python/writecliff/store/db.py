@@ -116,7 +116,7 @@ class Views:
         after this call.
         """
         if self._closing is None:
-            raise ValueError("these views read files directly")
+            raise ValueError("the views of this run read its files directly")
         if self._copies:
             self._run(f"set allowed_paths = {self._copies}")
         _close_files(self._connection)

@@ -67,7 +67,7 @@ def check_unused(path: Path) -> None:
     """
     check_kind(path)
     if path.exists() and not path.is_dir():
-        raise ConfigError(f"{path} is a file", hint="give a new directory")
+        raise ConfigError(f"{path} is a file, not a directory", hint="specify a new directory")
     try:
         used = path.is_dir() and any(map(_counts, path.iterdir()))
     except OSError as error:
@@ -75,7 +75,7 @@ def check_unused(path: Path) -> None:
     if used:
         raise ConfigError(
             f"{path} exists and is not empty",
-            hint="give a new directory, or resume the run in it with --resume",
+            hint="specify a new directory, or resume the run in it with --resume",
         )
 
 
@@ -127,7 +127,7 @@ def read_regular(path: Path) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is a device, a pipe or a folder", str(path))
+            raise OSError(errno.EINVAL, "the path is a device, a pipe or a folder", str(path))
         return file.read()
 
 
@@ -154,7 +154,7 @@ class FolderLock:
                 raise store_error(error, self._path) from error
             raise StoreError(
                 f"{folder} is being written by another process{holder}",
-                hint="wait until that process ends, or give another run directory",
+                hint="wait until that process ends, or specify another run directory",
             ) from None
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)

@@ -234,8 +234,8 @@ def read_manifest(folder: Path) -> Manifest:
         return _from_document(read_document(path, SCHEMA), path)
     except (FileNotFoundError, NotADirectoryError):
         raise ConfigError(
-            f"{folder} is not a run directory: it has no {MANIFEST_NAME}",
-            hint="give the directory that `writecliff test` printed",
+            f"{folder} is not a run directory: it does not contain {MANIFEST_NAME}",
+            hint="specify the directory that `writecliff test` printed",
         ) from None
 
 

@@ -640,7 +640,9 @@ def _covered(metadata: Mapping[bytes, bytes] | None, path: Path) -> int:
     """
     text = (metadata or {}).get(COVERED_KEY, b"")
     if not _NUMBER.fullmatch(text):
-        raise damaged(path, f"its metadata lack the number of steps ({COVERED_KEY!r})")
+        raise damaged(
+            path, f"the file's metadata do not contain the number of steps ({COVERED_KEY!r})"
+        )
     return int(text)
 
 
@@ -674,7 +676,8 @@ def _check_size(metadata: Any, path: Path) -> None:
     bytes_needed = metadata.num_rows * metadata.num_columns * VALUE_BYTES
     if bytes_needed > SMALL_BYTES and bytes_needed > (available := available_memory_bytes()):
         raise StoreError(
-            f"{path}: its {metadata.num_rows:,} rows need {bytes_needed / 1e9:.3g} GB of memory; "
+            f"{path}: the table's {metadata.num_rows:,} rows require {bytes_needed / 1e9:.3g} "
+            f"GB of memory; "
             f"this machine has {available / 1e9:.3g} GB"
         )
 

@@ -88,7 +88,7 @@ def grid(factors: Sequence[Factor]) -> list[tuple[str, ...]]:
         if factor.is_range:
             raise ConfigError(
                 f"{factor.key} is a range, but a grid needs a list of values",
-                hint="list its values, or sample the range with --sample N",
+                hint="list the key's values, or sample the range with --sample N",
             )
     _check_count(math.prod(len(factor.values) for factor in factors))
     return list(itertools.product(*(factor.values for factor in factors)))

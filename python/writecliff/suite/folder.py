@@ -98,8 +98,8 @@ class SuiteFolder:
             data = read_regular(path / SUITE_NAME)
         except (FileNotFoundError, NotADirectoryError):
             raise ConfigError(
-                f"{path} is not a suite: it has no {SUITE_NAME}",
-                hint="give the directory that `writecliff suite` printed",
+                f"{path} is not a suite: it does not contain {SUITE_NAME}",
+                hint="specify the directory that `writecliff suite` printed",
             ) from None
         except OSError as error:
             raise StoreError(f"cannot read {path / SUITE_NAME}: {error.strerror}") from None
@@ -116,7 +116,7 @@ class SuiteFolder:
         stored = typed(fields, _Stored, path / SUITE_NAME)
         for name in stored.members:
             if not is_plain_name(name):
-                raise damaged(path / SUITE_NAME, f"members: {name!r} is not a plain folder name")
+                raise damaged(path / SUITE_NAME, f"the member {name!r} is not a plain folder name")
         return cls(path, stored.kind, stored.about, stored.members, stored.created)
 
     @property

@@ -50,8 +50,8 @@ def plan_suite(
     for name in special:
         if name not in chosen:
             raise ConfigError(
-                f"options are given for {name}, which is not among the tests of the suite",
-                hint=f"add {name} to the tests, or omit its options",
+                f"options were specified for {name}, which is not among the tests of the suite",
+                hint=f"add {name} to the tests, or omit the options for it",
             )
     members = {}
     for name in chosen:

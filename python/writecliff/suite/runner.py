@@ -185,7 +185,7 @@ def _processes_end() -> None:
 
 
 def _nowhere() -> Outcome:
-    raise AssertionError("a parcel can run only on a worker")
+    raise AssertionError("runs packed for a worker can run only on a worker")
 
 
 def _arrived(

@@ -86,10 +86,10 @@ def plan_sweep(
         varied = ", ".join(dict.fromkeys(key for cell in cells for key in cell))
         if not varied:
             raise ConfigError(
-                "a sweep needs a setting to vary",
+                "a sweep requires at least one setting to vary",
                 hint="for example --vary write_cache=on,off",
             )
-        raise ConfigError(f"a sweep of {varied} needs at least two different values")
+        raise ConfigError(f"a sweep of {varied} requires at least two different values")
     members: dict[str, Member] = {}
     devices: dict[Path, str] = {}
     drives: dict[tuple[tuple[str, Any], ...], Path] = {}
@@ -148,7 +148,7 @@ def changed_device(target: str, changes: Mapping[str, Any]) -> str:
     if not is_simulated(target):
         hint = "vary active_range_pct: addresses that are never written serve as spare space"
         what = "over-provisioning" if OVERPROVISION in changes else "device file"
-        raise ConfigError(f"the {what} of {target} cannot be changed", hint=hint)
+        raise ConfigError(f"a sweep cannot change the {what} of {target}", hint=hint)
     made, name = read_device_file(target.removeprefix("sim:"))
     keys = {
         key.removeprefix(DEVICE): value for key, value in changes.items() if key != OVERPROVISION

@@ -67,7 +67,7 @@ def lay_out(source: Source, *, progress: WorkProgress = UNSEEN) -> LaidOut:
             notes.append(f"the trace is longer, so only its first {rows:,} I/Os are used")
             break
     if not rows:
-        raise ConfigError("the trace has no I/Os")
+        raise ConfigError("the trace contains no I/Os")
     columns = {name: np.concatenate([part[name] for part in parts]) for name in _COLUMNS}
     order = np.argsort(columns["time_ns"], kind="stable")
     columns = {name: values[order] for name, values in columns.items()}
@@ -88,7 +88,7 @@ def lay_out(source: Source, *, progress: WorkProgress = UNSEEN) -> LaidOut:
     offset[moved], pieces = _dense(volume, begin[moved], length[moved])
     length[~moved] = 0
     if not (operation <= WRITE).any():
-        raise ConfigError("the trace has no reads or writes")
+        raise ConfigError("the trace contains no reads or writes")
     time_ns = columns["time_ns"] - columns["time_ns"][0]
     return LaidOut(
         time_ns=time_ns,

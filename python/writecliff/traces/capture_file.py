@@ -56,7 +56,10 @@ def load_capture(path: Path, *, step_s: float | None = None) -> IoCapture:
     path = trace_path(path)
     if path.suffix == ".toml":
         if step_s is not None:
-            raise ConfigError(f"{path} defines its own steps", hint="drop --capture-step")
+            raise ConfigError(
+                f"{path} defines its own time steps, so --capture-step does not apply",
+                hint="drop --capture-step",
+            )
         return read_table(path)
     if step_s is not None and (not step_s.is_integer() or not STEP_S[0] <= step_s <= STEP_S[1]):
         raise ConfigError(f"--capture-step must be 1 to 600 whole seconds, not {step_s:g}")
@@ -115,7 +118,9 @@ class _Table:
 
     def capture(self) -> IoCapture:
         top = self.checked(self.data, _TOP, "the file")
-        rows = top.get("streams") or self.fail("the table has no streams", "add streams = [...]")
+        rows = top.get("streams") or self.fail(
+            "the table does not contain the key streams", "add the key as streams = [...]"
+        )
         given = top.get("step") or [{"duration": f"{ALONE_S:g} s"}]
         for name, listed in (("streams", rows), ("step", given)):
             if not isinstance(listed, list):
@@ -169,7 +174,7 @@ class _Table:
             self.fail(f"{where}: the duration must be greater than 0")
         if "shares" in row:
             if not isinstance(row["shares"], list) or len(row["shares"]) != len(streams):
-                self.fail(f"{where} must have {len(streams)} shares, one for each stream")
+                self.fail(f"{where} must contain {len(streams)} shares, one for each stream")
             shares = [self.share(share, where) for share in row["shares"]]
         total = sum(shares)
         if total <= 0:

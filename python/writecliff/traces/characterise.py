@@ -74,7 +74,9 @@ def characterise(source: Source, trace: Path, *, progress: WorkProgress = UNSEEN
         progress.done(source.share, ios=measures.ios)
     if not measures.ios:
         reasons = ", ".join(skipped.reason for skipped in source.skipped())
-        raise ConfigError(f"{trace} contains no I/Os" + (f" ({reasons})" if reasons else ""))
+        raise ConfigError(
+            f"{trace} contains no I/Os to characterise" + (f" ({reasons})" if reasons else "")
+        )
     result = json.loads(measures.result())
     notes = source.notes()
     if late := result["out_of_order"]:

@@ -220,7 +220,7 @@ def captured(source: Source, trace: Path, *, step_s: int | None = None) -> IoCap
     if beyond := steps["ios_beyond"]:
         count, length = len(steps["rows"]), steps["length_s"]
         raise ConfigError(
-            f"{trace}: {beyond:,} I/Os are later than step {count} of {length} s",
+            f"{trace}: {beyond:,} I/Os are later than the last of {count} steps of {length} s",
             hint="use a longer --capture-step",
         )
     return IoCapture(

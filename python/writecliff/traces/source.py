@@ -188,7 +188,7 @@ def open_trace(
     if format == PARQUET or (format is None and _is_parquet(path)):
         if member is not None:
             raise ConfigError(
-                f"{path} is not an archive, so it has no members", hint="drop --member"
+                f"{path} is not an archive, so a member cannot be selected", hint="drop --member"
             )
 
         return _ParquetSource(path, columns)
@@ -263,7 +263,9 @@ class _ParquetSource:
         """
         self._path = path
         if not path.is_file():
-            raise ConfigError(f"{path}: there is no such file", hint="check the path")
+            raise ConfigError(
+                f"the file {path} does not exist", hint="check that the path is correct"
+            )
         try:
             self._file = pq.ParquetFile(path.open("rb"))
         except (pa.ArrowInvalid, OSError) as error:
@@ -278,7 +280,7 @@ class _ParquetSource:
         for _, name, _ in self._columns:
             if name not in names:
                 hint = f"columns: {', '.join(names)}" if columns else "give --columns"
-                raise ConfigError(f"{path} has no column '{name}'", hint=hint)
+                raise ConfigError(f"{path} does not contain the column '{name}'", hint=hint)
         if self._is_captured and METADATA_KEY not in (self._file.metadata.metadata or {}):
             raise ConfigError(
                 f"{path} is not a trace of `writecliff capture`",

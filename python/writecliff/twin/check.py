@@ -129,7 +129,7 @@ def check(evidence: Evidence, expected: str, log: Log = lambda text: None) -> Ch
         rows, errors = _model_rows(evidence, expected, log)
     judged = tuple(figure for row in rows if (figure := _judged(row)) is not None)
     if not judged:
-        raise ConfigError(f"{expected} states none of the measured figures")
+        raise ConfigError(f"{expected} specifies none of the measured figures")
     kinds = tuple(_kinds(judged, errors))
     sheet = is_sheet(expected)
     return Check(

@@ -154,11 +154,11 @@ def read_evidence(run: Path) -> Evidence:
     if directory.manifest.procedure != Twin.name:
         raise ConfigError(
             f"{run} is a run of {directory.manifest.procedure}, not of twin",
-            hint="specify a directory that `writecliff twin` printed",
+            hint="specify a run directory that `writecliff twin` printed",
         )
     if directory.status != "complete":
         raise ConfigError(
-            f"the measurements in {run} are not complete ({directory.status})",
+            f"the measurements in {run} are incomplete ({directory.status})",
             hint=f"run writecliff twin --resume {run}",
         )
     return evidence_of(load(directory))

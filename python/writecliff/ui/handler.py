@@ -75,7 +75,7 @@ class Guard(RequestHandler):
         if access.opens(given):
             return self._keep_token()
         if not access.opens(self.get_cookie(self.dashboard.cookie)):
-            raise HTTPError(403, reason="No token")
+            raise HTTPError(403, reason="The request contains no token")
         return None
 
     def _keep_token(self) -> None:
@@ -125,7 +125,7 @@ class Handler(Guard):
         except ValueError:
             value = float("nan")
         if value is not None and value - value != 0:
-            raise ConfigError(f"{name} must be a number")
+            raise ConfigError(f"the parameter {name} must be a number")
         return value
 
     async def in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
@@ -181,7 +181,7 @@ def _text(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise HTTPError(400, reason="The address is not UTF-8") from None
+        raise HTTPError(400, reason="The address is not valid UTF-8") from None
 
 
 def _explained(error: BaseException | None, status: int) -> tuple[int, str, str | None]:

@@ -140,7 +140,7 @@ class Library:
         return not self._remote and (self.place.path_of(run) / MANIFEST_NAME).is_file()
 
     def _gone(self, run: str) -> NoSuchRun:
-        return NoSuchRun(f"there is no run '{run}' in {self.location}")
+        return NoSuchRun(f"{self.location} does not contain a run '{run}'")
 
 
 def _is_below(path: str | Path, root: str) -> bool:

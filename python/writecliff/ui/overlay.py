@@ -30,7 +30,7 @@ def check_runs(runs: Sequence[str]) -> list[str]:
     """
     check_runs = list(dict.fromkeys(runs))
     if not 1 <= len(check_runs) <= MOST:
-        raise ConfigError(f"choose 1 to {MOST} runs to overlay, not {len(check_runs)}")
+        raise ConfigError(f"select 1 to {MOST} runs for the overlay, not {len(check_runs)}")
     return check_runs
 
 

@@ -346,7 +346,7 @@ class Shelf:
         if rows > MOST_ROWS:
             raise StoreError(
                 f"{run.name} has {rows:,} rows of intervals; plots are limited to {MOST_ROWS:,}",
-                hint="query part of the rows with writecliff runs sql",
+                hint="query a subset of the rows with writecliff runs sql",
             )
         if before is not None and not before.grows_into(state, run.steps):
             before = None

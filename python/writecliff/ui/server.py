@@ -226,7 +226,7 @@ class _Change(Handler):
             raise HTTPError(403, reason="Changes are not allowed (start with --allow-changes)")
         origin = self.request.headers.get("Origin")
         if origin is not None and urlsplit(origin).netloc != self.request.headers.get("Host"):
-            raise HTTPError(403, reason="The form belongs to another page")
+            raise HTTPError(403, reason="The form was not sent from this dashboard")
 
 
 class TagsForm(_Change):

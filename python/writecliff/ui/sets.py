@@ -111,7 +111,7 @@ def open_set(library: Library, name: str) -> Set:
             "select run, key, label, value, unit, low, high, steady from figures "
             "join runs using (run) where member_of = ?", [name])[1]  # fmt: skip
     if not runs:
-        raise NoSuchRun(f"there is no suite or sweep '{name}' in {library.location}")
+        raise NoSuchRun(f"{library.location} does not contain a suite or sweep '{name}'")
     if library.leads_outside(name):
         raise OutsideError(f"{name} contains a link to a file outside the store")
     path = library.place.path_of(name)

@@ -41,7 +41,7 @@ def data_pattern_of(path: Path) -> DataPattern:
         size = path.stat().st_size
         if not path.is_file() or size < BLOCK_BYTES:
             raise ConfigError(
-                f"{path} is not a file of at least {BLOCK_BYTES} bytes",
+                f"{path} is not a regular file of at least {BLOCK_BYTES} bytes",
                 hint="choose a larger file, because data patterns are measured by block",
             )
         return _measured(path, size // BLOCK_BYTES)

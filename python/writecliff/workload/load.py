@@ -107,7 +107,9 @@ def load_workload_toml(path: Path, capacity_bytes: int) -> Workload:
     """
     loaded = _read_toml(path, capacity_bytes)
     if len(loaded.steps) != 1:
-        raise ConfigError(f"{path} has {len(loaded.steps)} steps, but a single step is expected")
+        raise ConfigError(
+            f"{path} has {len(loaded.steps)} steps, but only a single step is supported"
+        )
     return loaded.steps[0].workload
 
 

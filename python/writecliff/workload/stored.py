@@ -37,7 +37,9 @@ def _without_ramps(data: object, where: object) -> object:
     if not isinstance(data, list) or not all(isinstance(step, dict) for step in data):
         return data
     if any(step.get("ramp") is not None for step in data):
-        raise ConfigError(f"{where}: the ramp is a separate step, which this version cannot repeat")
+        raise ConfigError(
+            f"{where}: the run contains a ramp as a separate step, which this version cannot repeat"
+        )
     return [{key: value for key, value in step.items() if key != "ramp"} for step in data]
 
 

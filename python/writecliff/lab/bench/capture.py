@@ -102,7 +102,9 @@ def _pair(device: Path, folder: Path, seconds: float, iops: int) -> Pair:
 def memory_loop() -> Iterator[Path]:
     """Create a loop device on an in-memory file."""
     if os.geteuid() != 0:
-        raise TargetError("a loop device requires root", hint="run it with sudo")
+        raise TargetError(
+            "a loop device requires root", hint="run the command as root, for example with sudo"
+        )
     for program in ("losetup", "fio"):
         if shutil.which(program) is None:
             raise TargetError(f"{program} is not installed")

@@ -254,7 +254,10 @@ def kernel_target() -> Iterator[str]:
         EngineError: If the user is not root, or the kernel lacks the modules.
     """
     if os.geteuid() != 0:
-        raise EngineError("the kernel's NVMe/TCP target requires root", hint="run it with sudo")
+        raise EngineError(
+            "the kernel's NVMe/TCP target requires root",
+            hint="run the command as root, for example with sudo",
+        )
     _load_modules()
     with ExitStack() as undo:
         try:
@@ -272,7 +275,7 @@ def _load_modules() -> None:
         if why := _modprobe(module, *options):
             raise EngineError(
                 f"the kernel's NVMe/TCP target requires the module {module}: {why}",
-                hint="drop --kernel-target, or run it in the drive bench (make drives-shell)",
+                hint="omit --kernel-target, or run it in the drive bench (make drives-shell)",
             )
 
 

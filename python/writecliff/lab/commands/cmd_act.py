@@ -96,7 +96,7 @@ def latency(run: Path, *, json: JsonFlag = False) -> int:
         data, trial = _tested(run)
         done = slices(data, trial)
     if not done:
-        raise ConfigError(f"{run} has no complete slice", hint="see `writecliff lab act log`")
+        raise ConfigError(f"{run} contains no complete slice", hint="see `writecliff lab act log`")
     if json:
         emit_json(ActLatency.of({"run": run, "slices": [_slice(row) for row in done]}))
         return 0
@@ -118,9 +118,11 @@ def _tested(path: Path) -> tuple[TestData, Trial]:
     if data.manifest.procedure != "act":
         raise ConfigError(
             f"{path} is a run of {data.manifest.procedure}, not of act",
-            hint="give a run of `writecliff lab act run` or `writecliff test act`",
+            hint="specify a run of `writecliff lab act run` or `writecliff test act`",
         )
     trial = certified(data)
     if trial is None:
-        raise ConfigError(f"{path} has no complete test", hint="no load of its search passed")
+        raise ConfigError(
+            f"{path} contains no complete test", hint="none of the loads in the search passed"
+        )
     return data, trial

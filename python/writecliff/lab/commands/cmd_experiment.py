@@ -63,7 +63,9 @@ def experiment(
         rows += [{"name": f"{key} --live", "about": about} for key, about in ABOUT_LIVE.items()]
         return show_list(ExperimentList(rows), as_json=json)
     if name is None:
-        raise ConfigError("no experiment given", hint="see `writecliff lab experiment --list`")
+        raise ConfigError(
+            "no experiment was specified", hint="see `writecliff lab experiment --list`"
+        )
     if scale is not None and not 1.0 <= scale <= 192.0:
         raise ConfigError(f"--scale must be 1 to 192, not {scale:g}")
     if quick and live:

@@ -121,7 +121,7 @@ def _specifications(name: str | None) -> tuple[list[str], dict[str, Specificatio
 
     shipped = shipped_fits()
     if name is None:
-        raise ConfigError("no fit given", hint="see `writecliff lab fit --list`")
+        raise ConfigError("no fit was specified", hint="see `writecliff lab fit --list`")
     if name == _ALL:
         return list(shipped), shipped
     if not name.endswith(".toml"):
@@ -140,18 +140,26 @@ def _check(
     """Reject invalid options before the first simulation."""
     for path in (output, predictions):
         if path is not None and path.exists():
-            raise ConfigError(f"{path} exists", hint="give another name")
+            raise ConfigError(f"{path} already exists", hint="specify another file name")
     if predictions is not None and not predictions.parent.is_dir():
         raise ConfigError(
             f"the folder {predictions.parent} does not exist",
-            hint="create it, or give another path",
+            hint="create the folder, or specify another path",
         )
     if predictions is not None and cross_validate is None:
-        raise ConfigError("--predictions requires --cross-validate", hint="for example 5")
+        raise ConfigError(
+            "--predictions requires --cross-validate",
+            hint="specify the number of groups, for example --cross-validate 5",
+        )
     if name == _ALL and cross_validate is None:
-        raise ConfigError("'all' requires --cross-validate", hint="or give the name of one fit")
+        raise ConfigError(
+            "'all' requires --cross-validate",
+            hint="specify the name of a single fit, or add --cross-validate",
+        )
     if name == _ALL and output is not None:
-        raise ConfigError("--output requires a single fit", hint="give its name instead of 'all'")
+        raise ConfigError(
+            "--output requires a single fit", hint="specify the fit's name instead of 'all'"
+        )
 
 
 def _predict(cross_validation: CrossValidation) -> tuple[Prediction, ...]:

@@ -50,7 +50,9 @@ def reliability(
         rows = [{"name": key, "about": campaign.about} for key, campaign in CAMPAIGNS.items()]
         return show_list(FeatureList(rows), as_json=json)
     if name is None:
-        raise ConfigError("no campaign given", hint="see `writecliff lab reliability --list`")
+        raise ConfigError(
+            "no campaign was specified", hint="see `writecliff lab reliability --list`"
+        )
     with on_scheduler(scheduler), watched(work_shown(Screen())):
         result = run(name, on, log)
     path = write_page(page.page(result), output or Path(f"{name}.html"))

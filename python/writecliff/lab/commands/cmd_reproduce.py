@@ -83,7 +83,7 @@ def reproduce(
     if list_:
         return _list(json)
     if campaign is None and figures is None:
-        raise ConfigError("no campaign given", hint="see `writecliff lab reproduce --list`")
+        raise ConfigError("no campaign was specified", hint="see `writecliff lab reproduce --list`")
     check_jobs(jobs)
     if campaign == SSD_IQ:
         if kind is not None or scheduler is not None:

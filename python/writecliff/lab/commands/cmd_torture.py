@@ -118,13 +118,13 @@ def _program(
     if app is not None:
         if command or check or prepare:
             raise ConfigError(
-                "--app defines its own commands", hint="drop COMMAND, --check and --prepare"
+                "--app defines its own commands", hint="omit COMMAND, --check and --prepare"
             )
         return ready_program(app, sync=sync)
     if not command or check is None:
         raise ConfigError(
             "the program to run, or the command that checks its data, is missing",
-            hint="give --app sqlite, or --check 'CHECK' -- COMMAND",
+            hint="specify --app sqlite, or --check 'CHECK' -- COMMAND",
         )
     words = tuple(shlex.split(prepare)) if prepare else ()
     return Program(Path(command[0]).name, command, tuple(shlex.split(check)), words)

@@ -367,7 +367,7 @@ def twin(
     for name in names:
         hidden_drive(name)
     if output is not None and output.exists() and any(output.iterdir()):
-        raise ConfigError(f"{output} is not empty", hint="give another folder")
+        raise ConfigError(f"{output} is not empty", hint="specify another folder")
     screen = Screen(quiet=quiet)
     with TemporaryDirectory() as scratch:
         folder = Path(scratch) if output is None else output

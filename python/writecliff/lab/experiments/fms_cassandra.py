@@ -208,7 +208,7 @@ def load_of(trace: Trace, rules: Rules) -> Load:
     if not size:
         raise ConfigError(
             "the capture does not record its number of records and operations",
-            hint="remove it to capture Cassandra again",
+            hint="remove the capture to capture Cassandra again",
         )
     io = file_io(trace.table, rules)
     written = io.native.footprint(WRITEBACK)["written_bytes"]
@@ -230,7 +230,7 @@ def _table_bytes(trace: Trace, rules: Rules) -> int:
     file = table.column("file").to_numpy()[mask]
     end = (table.column("offset_bytes").to_numpy() + table.column("length_bytes").to_numpy())[mask]
     if not len(file):
-        raise ConfigError("the capture has no flushed tables", hint="capture a longer load")
+        raise ConfigError("the capture contains no flushed tables", hint="capture a longer load")
     sizes = np.zeros(int(file.max()) + 1, np.int64)
     np.maximum.at(sizes, file, end)
     # Flushes of system tables write a few kilobytes each, which would distort the median.

@@ -80,7 +80,9 @@ class CrossValidation:
             if all(d in self._owners for d in _drives(f)) and wanted & set(self.fits_of(f))
         )
         if not self.figures:
-            raise ConfigError(f"there are no figures of {', '.join(sorted(wanted))} to predict")
+            raise ConfigError(
+                f"the table contains no figures for {', '.join(sorted(wanted))} to predict"
+            )
 
     def fits_of(self, figure: PublishedFigure) -> tuple[str, ...]:
         """Return the fits of a figure's drives."""

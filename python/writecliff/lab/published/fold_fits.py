@@ -127,8 +127,8 @@ class FoldFits:
         except CycleError as error:
             names = " and ".join(sorted(set(error.args[1])))
             raise ConfigError(
-                f"the fits {names} have each other's drives as rivals",
-                hint="make one fit of all their drives",
+                f"the fits {names} use each other's drives as rivals",
+                hint="fit all of their drives together",
             ) from None
         while sorter.is_active():
             waves.append(sorter.get_ready())

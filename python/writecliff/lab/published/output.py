@@ -35,7 +35,7 @@ def check_output(path: Path) -> None:
         ConfigError: If the folder is not empty.
     """
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise ConfigError(f"{path} exists and is not empty", hint="give a new directory")
+        raise ConfigError(f"{path} exists and is not empty", hint="specify a new directory")
 
 
 def write_folder(reproduction: Reproduction, path: Path) -> Path:

@@ -188,7 +188,7 @@ def choose(name: str, path: Path | None = None, kind: str | None = None) -> Chos
         raise ConfigError.unknown("kind", kind, WORDS)
     figures = tuple(figure for figure in chosen.figures if is_of(figure, kind))
     if not figures:
-        raise ConfigError(f"{name}: no figures of the kind '{kind}'")
+        raise ConfigError(f"{name} has no figures of the kind '{kind}'")
     return replace(chosen, about=f"{chosen.about}: {kind}", figures=figures)
 
 

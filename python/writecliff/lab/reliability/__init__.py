@@ -76,7 +76,7 @@ def run(name: str, target: str, log: Log = lambda text: None) -> Result:
     if not target.startswith("sim:"):
         raise ConfigError(
             f"{name} needs a simulated drive: a real drive {campaign.simulated_only}",
-            hint="give a drive such as --on sim:sata-tlc-120",
+            hint="specify a drive, such as --on sim:sata-tlc-120",
         )
     text, file_name = read_device_file(target.removeprefix("sim:"))
     describe_device(text, file_name).flash_bytes(name)

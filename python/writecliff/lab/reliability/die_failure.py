@@ -185,7 +185,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
     if (stripe := _stripe_of(text, dies)) < 2:
         raise ConfigError(
             f"the drive has {dies} dies and a stripe of {stripe}: parity needs two or more",
-            hint="give a drive with more dies, or a larger stripe in its [die_parity]",
+            hint="specify a drive with more dies, or a larger stripe in its [die_parity]",
         )
     section = {
         "stripe": (str(stripe), "assumed: the widest up to 16 that divides the dies"),

@@ -139,7 +139,7 @@ def run(text: str, file_name: str, log: Callable[[str], None]) -> Result:
     peaks = [max(course.celsius) for course in courses]
     if peaks[1] <= values["throttle_at"][0]:
         raise ConfigError(
-            f"this drive reaches at most {peaks[1]:.0f} C, below its throttle_at",
+            f"the drive's temperature reaches at most {peaks[1]:.0f} C, below its throttle_at",
             hint="lower throttle_at or raise ambient in [thermal] of the drive's device file",
         )
     half = POINTS // 2

@@ -29,7 +29,7 @@ def check_machine() -> None:
         TargetError: If the user is not root, or a program or FUSE is missing.
     """
     if os.geteuid() != 0:
-        raise TargetError("mounting file systems requires root", hint="run this as root")
+        raise TargetError("mounting file systems requires root", hint="run the command as root")
     for program, package in (("nbdfuse", "nbdfuse"), ("losetup", "mount")):
         if shutil.which(program) is None:
             raise TargetError(

@@ -55,7 +55,7 @@ class Plan:
         if not is_simulated(self.target):
             raise TargetError(
                 f"cannot cut the power of {self.target}, which is not simulated",
-                hint="give sim:NAME",
+                hint="specify a simulated drive: sim:NAME",
             )
         check_machine()
         file_system.check(self.file_system)
@@ -151,7 +151,7 @@ class Trials:
                         raise WritecliffError(
                             f"{self._plan.program.name} exited with code {code} before write "
                             f"{at_write} of the drive: {self._last_line('run')}",
-                            hint="let the program run longer, or give fewer --writes",
+                            hint="let the program run longer, or reduce --writes",
                         )
                     time.sleep(_LOOK_S)
                 attached.cut()

@@ -58,7 +58,7 @@ class Act(CampaignProcedure[ActOptions]):
         o = super().settle(options, shorten=shorten)
         multiple = load_multiple(o.load)
         if multiple != round(multiple) and o.search:
-            raise ConfigError(f"a search requires a whole multiple as its load, not {o.load}")
+            raise ConfigError(f"a search requires a load that is a whole multiple, not {o.load}")
         reads, writes = o.read_reqs_per_sec, o.write_reqs_per_sec
         if reads is None and writes is None:
             reads, writes = round(READS_PER_S * multiple), round(WRITES_PER_S * multiple)
@@ -89,7 +89,7 @@ class Act(CampaignProcedure[ActOptions]):
             )
         if o.read_req_num_512_blocks > 2 * large:
             raise ConfigError(
-                f"read-req-num-512-blocks {o.read_req_num_512_blocks} exceeds a large block",
+                f"read-req-num-512-blocks {o.read_req_num_512_blocks} exceeds the large block size",
                 hint=f"large-block-op-kbytes is {large}, which is {2 * large} blocks of 512 B",
             )
         if 0 < o.record_bytes_range_max <= o.record_bytes:

@@ -182,7 +182,7 @@ def read_config(path: Path) -> ActFile:
         options[name.replace("-", "_")] = _value(name, value, where)
     if len(devices) > 1:
         raise ConfigError(
-            f"{path} names {len(devices)} devices",
+            f"{path} specifies {len(devices)} devices",
             hint="rates are totals over all devices, so test each device separately with its "
             "portion of the rates",
         )

@@ -68,9 +68,7 @@ class Consistency(CampaignProcedure[ConsistencyOptions]):
         """Raise ConfigError if there is no range, no steady phase or no whole number of steps."""
         o = self.options
         if not o.range_pcts:
-            raise ConfigError(
-                "--range-pcts contains no range to write", hint="give --range-pcts 100"
-            )
+            raise ConfigError("--range-pcts contains no value", hint="specify --range-pcts 100")
         if o.steady_from_seconds >= o.seconds:
             raise ConfigError(
                 f"the steady part starts at {o.steady_from_seconds:g} s, but the run ends at "

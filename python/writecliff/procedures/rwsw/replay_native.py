@@ -60,8 +60,9 @@ class ReplayNative(CaptureProcedure[ReplayNativeOptions]):
         shortest = min(step.length_s for step in self.replayed)
         if shortest / self.options.speed_up < SHORTEST_S:
             raise ConfigError(
-                f"a time step of {shortest:g} s would take less than {SHORTEST_S:g} s",
-                hint=f"the largest --speed-up is {shortest / SHORTEST_S:g}",
+                f"the shortest time step, {shortest:g} s, would be replayed in less than "
+                f"{SHORTEST_S:g} s",
+                hint=f"specify a --speed-up of at most {shortest / SHORTEST_S:g}",
             )
 
     @property

@@ -163,5 +163,5 @@ def _drives_of(
             continue
         drives.append(drive)
     if not drives:
-        raise ConfigError(f"no drive of the fit has '{parameter.key}'")
+        raise ConfigError(f"none of the fit's drives has '{parameter.key}'")
     return tuple(drives)

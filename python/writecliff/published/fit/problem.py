@@ -51,7 +51,7 @@ class Problem:
         if not self.figures:
             raise ConfigError(
                 f"the figures include none of {', '.join(spec.drives)}",
-                hint="give a table that contains figures of the fitted drives",
+                hint="specify a table that contains figures for the fitted drives",
             )
         self._rivals = rivals or {}
         self._workers = workers

@@ -169,7 +169,8 @@ def _parameter(
 ) -> Parameter:
     if not {"from", "to"} <= set(given) <= _PARAMETER_KEYS:
         raise ConfigError(
-            f"{where} needs 'from' and 'to', and may have 'spread', 'drives', 'at_least' and "
+            f"{where} must contain 'from' and 'to', and may contain 'spread', 'drives', "
+            f"'at_least' and "
             "'relatives'"
         )
     low, high = _bound(table["from"], f"{where}: from"), _bound(table["to"], f"{where}: to")
@@ -183,14 +184,14 @@ def _parameter(
     only = tuple(table.get("drives", ()))
     if not set(only) <= set(drives):
         other = min(set(only) - set(drives))
-        raise ConfigError(f"{where}: '{shortened(other)}' is not in the 'drives' of the fit")
+        raise ConfigError(f"{where}: '{shortened(other)}' is not among the fit's 'drives'")
     relatives = tuple(table.get("relatives", ()))
     if relatives and spread is None:
         raise ConfigError(f"{where}: 'relatives' requires 'spread'")
     if fitted := set(relatives) & set(drives):
         raise ConfigError(
-            f"{where}: '{shortened(min(fitted))}' is a drive of the fit; "
-            "relatives must be drives of other fits"
+            f"{where}: '{shortened(min(fitted))}' is one of the fit's drives; relatives must be "
+            f"drives from other fits"
         )
     return Parameter(key, low, high, spread, only, table.get("at_least", ""), relatives)
 

@@ -138,7 +138,9 @@ def load_of(condition: str) -> Load:
     """
     _, separator, text = condition.partition(";")
     if not separator:
-        raise ConfigError("no semicolon between the drive and the load of the condition")
+        raise ConfigError(
+            "the condition does not contain a semicolon between the drive and the load"
+        )
     text = " ".join(text.lower().split())
     if "open loop" in text or "writes/s" in text:
         return _open_loop(text)
@@ -181,7 +183,7 @@ def _spread(text: str) -> Spread:
     if "zipf" in text:
         theta = _number_in(rf"zipf\w*\s*(?:\(?theta)?\s*[=:]?\s*{_NUMBER}", text)
         if theta is None:
-            raise ConfigError("zipf needs a theta, for example `zipf theta 0.8`")
+            raise ConfigError("a zipf load requires a theta, for example `zipf theta 0.8`")
         return Spread(theta=theta) if theta > 0 else UNIFORM
     return UNIFORM
 
@@ -195,7 +197,7 @@ def _zoned(zones: tuple[tuple[float, float], ...], scattered: bool) -> Spread:
     zones = tuple(zone for zone in zones if zone[0] > 0)
     totals = [sum(shares) for shares in zip(*zones, strict=True)]
     if any(abs(total - 100) > _SHARES_TOLERANCE for total in totals):
-        raise ConfigError("the zones do not add up to 100 % of the pages and of the writes")
+        raise ConfigError("the zones must add up to 100 % of the pages and to 100 % of the writes")
     if len(zones) < 2:
         return UNIFORM
     columns = (_to_100(shares) for shares in zip(*zones, strict=True))
@@ -212,7 +214,8 @@ def _zone_writes(text: str) -> ZoneWrites:
     match = re.search(rf"{_NUMBER} active zones? of {_NUMBER} ?(gib|mib|gb|mb)", text)
     if match is None:
         raise ConfigError(
-            "active zones need a number and a size, for example `16 active zones of 8 GiB`"
+            "a load with active zones requires their number and size, for example `16 active "
+            "zones of 8 GiB`"
         )
     depth, threads = _queues(text, 1, 1)
     return ZoneWrites(
@@ -229,7 +232,7 @@ def _zone_writes(text: str) -> ZoneWrites:
 def _open_loop(text: str) -> OpenLoop:
     rate = _number_in(rf"at {_NUMBER} (?:writes|i/os|iops)(?:/s| a second| per second)?", text)
     if rate is None or rate <= 0:
-        raise ConfigError("an open loop needs a rate, for example `at 50000 writes/s`")
+        raise ConfigError("an open-loop load requires a rate, for example `at 50000 writes/s`")
     load, _, probe = text.partition("latency from")
     share = _number_in(rf"{_NUMBER} ?% \d+ ?ki?b? writes", load)
     mix = re.search(rf"{_NUMBER} iops {_NUMBER}/{_NUMBER}", probe)
@@ -259,7 +262,7 @@ def _window(text: str) -> tuple[float, float]:
 def _capacities(text: str, default: float) -> float:
     capacities = _capacity_words(text)
     if capacities == 0:
-        raise ConfigError("0 capacities leave nothing to measure")
+        raise ConfigError("the load writes 0 capacities, so it cannot be measured")
     return default if capacities is None else capacities
 
 
@@ -298,7 +301,7 @@ def _block(text: str, default: int) -> int:
     match = re.search(rf"{_NUMBER} ?([km])i?b? (?:random |sequential )?writes", text)
     size = round(_value(match[1]) * _BLOCK_UNITS[match[2]]) if match else default
     if size <= 0:
-        raise ConfigError("the block size is 0")
+        raise ConfigError("the block size is 0 bytes, but must be greater than 0")
     return size
 
 
@@ -310,5 +313,5 @@ def _number_in(pattern: str, text: str) -> float | None:
 def _value(text: str) -> float:
     value = float(text.replace(",", ""))
     if value > _NUMBER_MAX:
-        raise ConfigError(f"{value:g} is more than {_NUMBER_MAX:g}")
+        raise ConfigError(f"{value:g} exceeds the largest supported number, {_NUMBER_MAX:g}")
     return value

@@ -104,7 +104,7 @@ def read_table(
     for name in needed:
         if name not in (reader.fieldnames or ()):
             hint = f"needed: {', '.join(needed)}; optional: {', '.join(optional)}"
-            raise ConfigError(f"{path}: no column '{name}'", hint=hint)
+            raise ConfigError(f"{path} does not contain the column '{name}'", hint=hint)
     return rows
 
 

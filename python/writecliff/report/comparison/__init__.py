@@ -94,7 +94,7 @@ def compare(paths: Sequence[Path], cache: dict[Path, Run] | None = None) -> Comp
         (only,) = comparison.contenders
         raise ConfigError(
             f"only one contender to compare: {only.label} ({', '.join(only.runs)})",
-            hint="give at least two runs, suites or sweeps, or two runs of the same test",
+            hint="specify at least two runs, suites or sweeps, or two runs of the same test",
         )
     if not comparison.figures:
         tests = (

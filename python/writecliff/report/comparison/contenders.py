@@ -80,7 +80,7 @@ def contenders_in(paths: Iterable[Path], cache: dict[Path, Run] | None = None) -
         if not here and path.resolve() not in seen:
             raise ConfigError(
                 f"{path} contains no run",
-                hint="give run directories, suites, sweeps, folders of them, or saved .json",
+                hint="specify run directories, suites, sweeps, folders of them, or saved .json",
             )
         seen.add(path.resolve())
         for contender in here:
@@ -303,7 +303,8 @@ def read_answer(path: Path) -> Run:
     except (OSError, *STUMBLES):
         raise ConfigError(
             f"{path} is not a saved result that can be compared",
-            hint="save one with `writecliff run ... --json > A.json` or `writecliff replay ...`",
+            hint="save a result with `writecliff run ... --json > A.json` or `writecliff replay "
+            "...`",
         ) from None
 
 

@@ -100,7 +100,7 @@ def operations(settings: Settings) -> Operations:
     name, _, modifier = settings.rw.partition(":")
     if name not in _DIRECTIONS:
         raise settings.error(
-            "rw", f"rw: '{name}' is unknown", f"use one of {', '.join(_DIRECTIONS)}"
+            "rw", f"the rw mode '{name}' is unknown", f"use one of {', '.join(_DIRECTIONS)}"
         )
     pattern, used = _DIRECTIONS[name]
     run_ios, hole_bytes = _modifier(settings, pattern, modifier)
@@ -114,12 +114,14 @@ def operations(settings: Settings) -> Operations:
     trim_pct = 100.0 if used == ("trim",) else 0.0
     if settings.num_range > 1:
         if not trim_pct:
-            raise settings.error("num_range", "num_range: only trims have ranges", "use rw=trim")
+            raise settings.error(
+                "num_range", "num_range applies only to trims", "use rw=trim, or remove num_range"
+            )
         settings.note("num_range: each range of a trim is issued as a separate command")
     trim_first = used[0] == "trim" and len(used) > 1
     zone = _strided_zone(settings, pattern)
     if zone is not None and hole_bytes:
-        raise settings.error("rw", f"rw={settings.rw}: holes within zones are not available")
+        raise settings.error("rw", f"rw={settings.rw}: holes within zones are not supported")
     hole_bytes, after_bytes = zone or (hole_bytes, 0)
     ops = Operations(
         pattern,
@@ -150,7 +152,7 @@ def _sequential_shares(
         raise settings.error(
             "percentage_random",
             "percentage_random: only random reads and writes may be partly sequential",
-            "trims, and runs of I/Os (rw=randread:N), are wholly random",
+            "remove percentage_random for trims and for runs of I/Os (rw=randread:N)",
         )
     return shares
 
@@ -181,13 +183,15 @@ def _strided_zone(settings: Settings, pattern: Pattern) -> tuple[int, int] | Non
     if pattern == "random":
         raise settings.error(
             "zonemode zonesize",
-            "random I/O in strided zones is not available",
+            "random I/O in strided zones is not supported",
             "use a job for each zone, with offset and size",
         )
     for name in ("zonesize", "zonerange", "zoneskip"):
         if getattr(settings, name) % SECTOR_BYTES:
             raise settings.error(
-                name, f"{name} is not a multiple of the sector size", "use a multiple of 512"
+                name,
+                f"{name} is not a multiple of the sector size of {SECTOR_BYTES} bytes",
+                "use a multiple of 512",
             )
     return hole_bytes, settings.zonesize
 
@@ -203,16 +207,23 @@ def _modifier(settings: Settings, pattern: Pattern, text: str) -> tuple[int, int
     if pattern == "sequential":
         if value % SECTOR_BYTES:
             raise settings.error(
-                "rw", f"rw={settings.rw}: hole of {value} bytes", "use a multiple of 512"
+                "rw",
+                f"rw={settings.rw}: a hole of {value} bytes is not a multiple of the sector size",
+                "use a multiple of 512",
             )
         return 1, value
     if value < 1:
-        raise settings.error("rw", f"rw={settings.rw}: a run of {value} I/Os", "use 1 or more")
+        raise settings.error(
+            "rw",
+            f"rw={settings.rw}: a run of {value} I/Os is too short",
+            "use a run of 1 or more I/Os",
+        )
     if value > 1 and settings.rw_sequencer != "sequential":
         raise settings.error(
             "rw_sequencer",
-            f"rw_sequencer={settings.rw_sequencer}: several I/Os to one address are not available",
-            "leave it out: the I/Os of a run follow each other",
+            f"rw_sequencer={settings.rw_sequencer}: issuing several I/Os to the same address is "
+            f"not supported",
+            "omit rw_sequencer: the I/Os of a run are then consecutive",
         )
     return value, 0
 
@@ -268,7 +279,9 @@ def _mix(settings: Settings, operation: str) -> tuple[tuple[int, float], ...]:
     if settings.bssplit is not None:
         if settings.bsrange is not None:
             raise settings.error(
-                "bssplit", "bssplit and bsrange are mutually exclusive", "remove one of them"
+                "bssplit",
+                "bssplit and bsrange are mutually exclusive",
+                "remove one of the two options",
             )
         return tuple(settings.bssplit.of(operation))
     if settings.bsrange is not None:

@@ -31,14 +31,15 @@ _NO_EFFECT = {
 _NO_EFFECT_FLAGS = ("warnings-fatal",)
 _REFUSED = {
     "controls fio on other machines": "server client remote-config daemonize server-internal",
-    "concerns fio itself": (
+    "concerns only fio itself": (
         "cmdhelp enghelp showcmd cpuclock-test crctest memcpytest inflate-log merge-blktrace-only"
     ),
     "would run shell commands, which are not executed": (
         "trigger trigger-file trigger-timeout trigger-remote"
     ),
-    "is not written": "latency-log bandwidth-log append-terse minimal",
-    "is not available": "profile",
+    "requests output that writecliff does not write": "latency-log bandwidth-log append-terse "
+    "minimal",
+    "is not supported": "profile",
 }
 # Options that take no value and have no effect in writecliff.
 _FLAGS = frozenset(
@@ -131,7 +132,7 @@ def _of_command(command: FioCommand, name: str, value: str | None) -> bool:
         command.formats = tuple(str(value).split(","))
         for form in command.formats:
             if form not in _FORMATS:
-                raise ConfigError(f"--output-format {form} is not available",
+                raise ConfigError(f"--output-format {form} is not supported",
                                   hint=f"use one of {', '.join(_FORMATS)}")  # fmt: skip
     elif name == "aux-path":
         command.folder = Path(str(value))
@@ -150,7 +151,7 @@ def _add_option(command: FioCommand, name: str, value: str | None) -> None:
         names = (*by_name(), *_WITH_VALUE, *_WITHOUT_VALUE)
         raise ConfigError(
             f"unknown option '--{name}'",
-            hint=did_you_mean(name, names, "options are those of fio (see fio-options.md)"),
+            hint=did_you_mean(name, names, "use the supported fio options (see fio-options.md)"),
         )
     if name == "name":
         command.sections.append(RawSection(value or "", _HERE))

@@ -52,7 +52,9 @@ def read_io_log(settings: Settings) -> IoLog:
     """
     path = Path(str(settings.read_iolog))
     if ":" in path.name and not path.exists():
-        raise settings.error("read_iolog", "read_iolog lists several logs", "one for each job")
+        raise settings.error(
+            "read_iolog", "read_iolog lists several logs", "specify a single log for each job"
+        )
     skipped = _skipped(settings)
     rows, files, now_us, version = _Rows(), set[str](), 0, 0
     for location, words in _lines(settings, path):
@@ -67,7 +69,7 @@ def read_io_log(settings: Settings) -> IoLog:
         offset, length = (_whole(location, number) for number in numbers)
         if action == "wait":
             if version == 3:
-                raise fail(location, "wait is an action of version 2 only")
+                raise fail(location, "the action wait is allowed only in version 2 logs")
             now_us += offset
         elif action not in skipped:
             files.add(name)
@@ -139,7 +141,7 @@ def _version(location: SourceLocation, words: list[str]) -> int:
     if match is None or match.group(1) not in ("2", "3"):
         raise fail(
             location,
-            "is not a fio I/O log of version 2 or 3",
+            "the file is not a fio I/O log of version 2 or 3",
             "the first line of such a log is 'fio version 3 iolog'",
         )
     return int(match.group(1))
@@ -156,7 +158,9 @@ def _skipped(settings: Settings) -> set[str]:
     names = {part.strip() for part in (settings.replay_skip or "").split(",") if part.strip()}
     if names - {"read", "write", "trim", "sync"}:
         raise settings.error(
-            "replay_skip", f"replay_skip={settings.replay_skip}", "read, write, trim and sync"
+            "replay_skip",
+            f"replay_skip={settings.replay_skip} contains an unknown operation",
+            "use read, write, trim or sync",
         )
     return names | ({"datasync"} if "sync" in names else set())
 
@@ -167,17 +171,19 @@ def _add(
     if letter == "f":
         offset = length = 0
     elif length <= 0:
-        raise fail(location, "an I/O of 0 bytes")
+        raise fail(location, "the log contains an I/O of 0 bytes")
     elif letter != "t" and length >= _COMMAND_BYTES:
-        raise fail(location, f"an I/O of {length} bytes", "use I/Os of less than 4 GiB")
+        raise fail(
+            location, f"an I/O of {length} bytes is too large", "use I/Os smaller than 4 GiB"
+        )
     offset //= settings.replay_scale
     if settings.replay_align:
         offset -= offset % settings.replay_align
     if offset % SECTOR_BYTES or length % SECTOR_BYTES:
         raise fail(
             location,
-            f"offset {offset}, length {length}: not in sectors of {SECTOR_BYTES} bytes",
-            "replay_align=512 rounds offsets down",
+            f"offset {offset} or length {length} is not a multiple of {SECTOR_BYTES} bytes",
+            "set replay_align=512 to round offsets down",
         )
     rows.letters.append(letter)
     rows.offsets.append(offset)
@@ -186,10 +192,10 @@ def _add(
 
 def _check(settings: Settings, path: Path, rows: _Rows, files: set[str], version: int) -> None:
     if not version or not any(letter != "f" for letter in rows.letters):
-        raise ConfigError(f"{path}: has no I/Os")
+        raise ConfigError(f"{path} contains no I/Os")
     if len(files) > 1 and settings.replay_redirect is None:
         raise settings.error(
             "read_iolog",
-            f"{path} names {len(files)} files; a run has one drive",
-            "set replay_redirect=DRIVE to replay all of them on the drive of the run",
+            f"{path} names {len(files)} files, but a run uses a single drive",
+            "set replay_redirect=DRIVE to replay all files on the drive under test",
         )

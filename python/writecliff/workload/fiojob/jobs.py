@@ -126,7 +126,8 @@ def _log_jobs(settings: Settings, capacity_bytes: int) -> tuple[Job, ...]:
     if end > capacity_bytes:
         raise settings.error(
             "read_iolog",
-            f"{settings.read_iolog} reaches to byte {end}, the drive has {capacity_bytes} bytes",
+            f"{settings.read_iolog} extends to byte {end}, but the drive has {capacity_bytes} "
+            f"bytes",
             "use a larger drive, or replay_scale",
         )
     before = len(settings.problems)
@@ -152,7 +153,7 @@ def _check_totals(jobs: tuple[Job, ...], settings: Settings) -> None:
         if max(job.volume_bytes or 0, job.ios or 0) > LARGEST:
             raise settings.error(
                 "io_size number_ios loops numjobs",
-                f"job {name} is too large: more than {LARGEST} bytes or I/Os",
+                f"job {name} is too large: it exceeds {LARGEST} bytes or I/Os",
             )
         if max(job.rate_iops or 0, job.rate_bytes_per_s or 0) > _RATE_MAX:
             raise settings.error(
@@ -266,8 +267,8 @@ def addresses(
     if len(splits) > 1:
         raise settings.error(
             "random_distribution",
-            f"{' and '.join(ops.used)} with different zones in one job are not available",
-            "use two jobs",
+            f"a job cannot use different zones for {' and '.join(ops.used)}",
+            "use a separate job for each operation",
         )
     split = splits.pop()
     covered = sum(size for _, size in split)
@@ -317,11 +318,17 @@ def _deviation_pct(spread_pct: float) -> float:
 def _sprandom(settings: Settings, ops: Operations) -> Addresses:
     """Return the addresses for sprandom, with one thread of single-unit random writes."""
     if (ops.pattern, ops.used, settings.numjobs) != ("random", ("write",), 1):
-        raise settings.error("sprandom", "sprandom requires rw=randwrite and numjobs=1", "set them")
+        raise settings.error(
+            "sprandom",
+            "sprandom requires rw=randwrite and numjobs=1",
+            "set rw=randwrite and numjobs=1",
+        )
     share = settings.spr_op
     if len(share) != 1 or not 0 < share[0] < 1:
         raise settings.error(
-            "spr_op", "spr_op is not above 0 and below 1", "for example spr_op=0.15"
+            "spr_op",
+            "spr_op must be above 0 and below 1",
+            "specify a fraction, for example spr_op=0.15",
         )
     return Addresses("sprandom", spare_pct=100 * share[0], regions=settings.spr_num_regions)
 
@@ -412,7 +419,7 @@ def extent(
     if length < blocks.largest or one_pass < blocks.unit:
         raise settings.error(
             "size filesize",
-            f"{min(length, one_pass)} bytes are less than one block of {blocks.largest}",
+            f"{min(length, one_pass)} bytes are less than one block of {blocks.largest} bytes",
             "use a larger size or a smaller bs",
         )
     if whole // settings.nrfiles < blocks.largest:
@@ -441,7 +448,7 @@ def _sizes(
         if low != high:
             raise settings.error(
                 "size filesize offset",
-                "filesize: a random size is not available",
+                "filesize: random file sizes are not supported",
                 f"filesize={high}",
             )
         low *= settings.nrfiles
@@ -474,7 +481,7 @@ def _check_fill(settings: Settings, ops: Operations) -> None:
     if settings.fill_device and (ops.pattern, ops.used) != ("sequential", ("write",)):
         raise settings.error(
             "fill_device",
-            "fill_device: only sequential writes fill a drive",
+            "fill_device requires sequential writes",
             "use rw=write, or size=100%",
         )
 
@@ -554,7 +561,9 @@ def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
     by_ios = pick(settings.rate_iops, ops.used)
     if any(settings.rate.items()) and any(settings.rate_iops.items()):
         raise settings.error(
-            "rate_iops", "rate and rate_iops are mutually exclusive", "remove one of them"
+            "rate_iops",
+            "rate and rate_iops are mutually exclusive",
+            "remove one of the two options",
         )
     option, rates = ("rate_iops", by_ios) if any(by_ios) else ("rate", by_bytes)
     if not any(rates):
@@ -562,12 +571,14 @@ def pace(settings: Settings, ops: Operations, blocks: Blocks) -> Pace:
     if not all(rates):
         raise settings.error(
             option,
-            f"{option}: a limit on only one of {' and '.join(ops.used)} is not available",
-            "limit both, or use two jobs",
+            f"{option}: a limit must apply to both {' and '.join(ops.used)}",
+            "limit both operations, or use a separate job for each",
         )
     if settings.flow:
         raise settings.error(
-            "flow", "flow: rates determine the shares of jobs already", "remove one of them"
+            "flow",
+            "flow cannot be combined with rates, which already determine each job's portion",
+            "remove either flow or the rates",
         )
     arrival: Arrival = settings.rate_process
     is_mix = ops.used == ("read", "write")
@@ -628,6 +639,6 @@ def with_pauses(job: Job, settings: Settings) -> Job:
         return replace(job, think_ns=pause_ns, think_after_ios=settings.thinktime_blocks)
     for other in ("thinktime_blocks", "rate", "rate_iops"):
         if settings.given(other):
-            message = f"thinktime_iotime and {other} are not available together"
-            raise settings.error("thinktime_iotime", message, "remove one of them")
+            message = f"thinktime_iotime and {other} are mutually exclusive"
+            raise settings.error("thinktime_iotime", message, "remove one of the two options")
     return replace(job, burst_ns=burst_ns, pause_ns=pause_ns)

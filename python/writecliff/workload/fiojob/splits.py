@@ -87,10 +87,13 @@ def bssplit(text: str, context: Context) -> Triple[Split]:
 def _block_sizes(text: str, context: Context) -> Split:
     entries = _entries(text)
     if not entries:
-        raise FioValueError("requires block sizes", "for example 4k/60:64k/40")
+        raise FioValueError(
+            "the value contains no block sizes",
+            "specify block sizes and percentages, for example 4k/60:64k/40",
+        )
     sizes = [number(first, context) for first, _ in entries]
     if min(sizes) < 1:
-        raise FioValueError(f"block size {min(sizes)} in '{text}'")
+        raise FioValueError(f"the block size {min(sizes)} in '{text}' is less than 1 byte")
     shares = [_share(second, text, context) for _, second in entries]
     weights = [100] if len(shares) == 1 else _fill(shares, "bssplit")
     # fio chooses from the list in the order of the percentages. The last entry receives the
@@ -112,7 +115,9 @@ def write_modes(text: str, context: Context) -> WriteModes:
     parts = [part.strip().partition("/") for part in text.strip().split(":")]
     for mode, slash, share in parts:
         if mode not in _WRITE_MODES:
-            raise FioValueError(f"'{mode}' is unknown", f"use one of {', '.join(_WRITE_MODES)}")
+            raise FioValueError(
+                f"the write mode '{mode}' is unknown", f"use one of {', '.join(_WRITE_MODES)}"
+            )
         if bool(slash) != (len(parts) > 1) or not re.fullmatch(r"\d*", share):
             raise FioValueError(
                 f"'{text.strip()}' is neither a mode nor a list of modes with percentages",
@@ -136,14 +141,16 @@ def distribution(text: str, context: Context) -> Distribution:
         return _with_parameter(kind, rest)
     if kind in ("zoned", "zoned_abs"):
         if not rest:
-            raise FioValueError(f"'{text}' defines no zones", "for example zoned:80/20:20/80")
+            raise FioValueError(
+                f"'{text}' defines no zones", "specify the zones, for example zoned:80/20:20/80"
+            )
         absolute = kind == "zoned_abs"
         parts = (_zones(part, absolute, context) for part in _directions(rest))
         return Distribution("zoned", zones=Triple(*parts), absolute=absolute)
     if kind == "sequence":
         return Distribution("sequence", blocks=_sequence(rest, context))
     raise FioValueError(
-        f"distribution '{kind}' is unknown",
+        f"the distribution '{kind}' is unknown",
         "use random, zipf:theta, pareto:h, normal:spread, zoned:... or sequence:...",
     )
 
@@ -165,22 +172,30 @@ def _with_parameter(kind: str, rest: str) -> Distribution:
         value = float(value_text) if value_text else default
         centre = float(centre_text) if centre_text else None
     except ValueError:
-        raise FioValueError(f"'{kind}:{rest}' has no number", f"for example {kind}:1.2") from None
+        raise FioValueError(
+            f"'{kind}:{rest}' does not contain a valid number",
+            f"specify a number, for example {kind}:1.2",
+        ) from None
     # These comparisons also reject "nan".
     if name == "zipf" and (not 0 < value <= 10 or value == 1.0):
         raise FioValueError(
-            f"zipf theta is {value:g}", "it must be above 0, at most 10 and not 1, for example 1.2"
+            f"the zipf theta {value:g} is out of range",
+            "use a theta above 0 and at most 10, except 1, for example 1.2",
         )
     if name == "pareto" and not 0 < value < 1:
         raise FioValueError(
-            f"pareto h is {value:g}", "it must be above 0 and below 1, for example 0.2"
+            f"the pareto parameter h {value:g} is out of range",
+            "use a value above 0 and below 1, for example 0.2",
         )
     if name == "normal" and not 0 <= value <= 100:
         raise FioValueError(
-            f"normal spread is {value:g}", "it must be 0 to 100 percent of the range"
+            f"the normal spread {value:g} is out of range",
+            "use 0 to 100 percent of the address range",
         )
     if centre is not None and not 0 <= centre <= 1:
-        raise FioValueError(f"{kind} centre {centre:g}", "0 to 1")
+        raise FioValueError(
+            f"the {kind} centre {centre:g} is out of range", "use a number from 0 to 1"
+        )
     return Distribution(name, parameter=value, centre=centre)
 
 
@@ -189,7 +204,8 @@ def _sequence(text: str, context: Context) -> tuple[int, ...]:
     blocks = tuple(number(part, context) for part in text.split(",") if part.strip())
     if not 0 < len(blocks) <= 64 or min(blocks) < 0:
         raise FioValueError(
-            f"'{text}' is not a list of 1 to 64 blocks", "for example sequence:2,0,1"
+            f"'{text}' is not a list of 1 to 64 blocks",
+            "specify block numbers, for example sequence:2,0,1",
         )
     return blocks
 
@@ -198,13 +214,15 @@ def _zones(text: str, absolute: bool, context: Context) -> Split:
     entries = _entries(text)
     accesses = [whole_percent(first, context) for first, _ in entries]
     if sum(accesses) != 100:
-        raise FioValueError(f"the accesses of '{text}' add up to {sum(accesses)} %, not to 100")
+        raise FioValueError(
+            f"the access percentages in '{text}' add up to {sum(accesses)} %, not to 100"
+        )
     if absolute:
         if any(second is None for _, second in entries):
-            raise FioValueError(f"'{text}' leaves out a zone's size")
+            raise FioValueError(f"'{text}' omits the size of a zone")
         sizes = [number(second or "0", context) for _, second in entries]
     else:
         sizes = _fill([_share(second, text, context) for _, second in entries], "the zones' sizes")
     if min(sizes) <= 0:
-        raise FioValueError(f"a zone in '{text}' has no size")
+        raise FioValueError(f"a zone in '{text}' has a size of 0")
     return tuple(zip(accesses, sizes, strict=True))

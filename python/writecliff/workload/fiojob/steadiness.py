@@ -41,13 +41,16 @@ def steady_criterion(text: str, context: Context) -> SteadyCriterion:
     what, _, limit = text.strip().partition(":")
     name, _, slope = what.partition("_")
     if name not in _METRICS or slope not in ("", "slope"):
-        raise FioValueError(f"'{what}' is unknown", "iops, bw, lat, or one of them with _slope")
+        raise FioValueError(
+            f"the steady-state criterion '{what}' is unknown",
+            "use iops, bw or lat, or append _slope, as in iops_slope",
+        )
     if not limit.strip():
-        raise FioValueError(f"'{text}' has no limit", "for example iops:2%")
+        raise FioValueError(f"'{text}' has no limit", "specify a limit, for example iops:2%")
     relative = limit.strip().endswith("%")
     value = _limit(name, limit.strip(), relative, context)
     if not (math.isfinite(value) and value > 0):
-        raise FioValueError(f"the limit {limit} is not above 0")
+        raise FioValueError(f"the limit {limit} must be above 0")
     return SteadyCriterion(_METRICS[name], bool(slope), value, relative)
 
 
@@ -119,7 +122,7 @@ def _latency_target(settings: Any) -> LatencyTarget | None:
         raise settings.error(
             "latency_window latency_target",
             "latency_target requires a latency_window of at least 4 us",
-            "for example latency_window=5s",
+            "specify a longer window, for example latency_window=5s",
         )
     percentile = settings.latency_percentile[0]
     if len(settings.latency_percentile) > 1 or not 0 < percentile <= 100:

@@ -152,7 +152,7 @@ def all_of(file: Path, problems: list[ConfigError]) -> ConfigError:
     if len(unique) == 1:
         return unique[0]
     lines = (f"{problem} ({problem.hint})" if problem.hint else str(problem) for problem in unique)
-    return ConfigError(f"{file}: {len(unique)} problems\n  " + "\n  ".join(lines))
+    return ConfigError(f"{file}: the file has {len(unique)} problems\n  " + "\n  ".join(lines))
 
 
 def read_fio_job(path: str | Path, *, device_capacity_bytes: int) -> list[Workload]:
@@ -167,7 +167,7 @@ def _check_together(settings: Settings, step: _Group) -> None:
         raise settings.error(
             "numjobs",
             f"{count:,} concurrent jobs exceed the limit of {TOGETHER_MAX:,}",
-            "use group_reporting, with which a section is one job, or stonewall",
+            "use group_reporting, which makes each section a single job, or stonewall",
         )
 
 
@@ -183,8 +183,8 @@ def _begins_step(settings: Settings, steps: list[_Group]) -> bool:
         if running != {awaited}:
             raise settings.error(
                 "wait_for",
-                f"wait_for={awaited}: waiting for only some of the running jobs is not available",
-                "use stonewall, which waits for all of them",
+                f"wait_for={awaited}: waiting for only some of the running jobs is not supported",
+                "use stonewall, which waits for all running jobs",
             )
         return True
     if any(awaited == section.name for step in steps for section in step):
@@ -248,7 +248,7 @@ def _target_notes(groups: list[_Group]) -> list[str]:
     if len(drives) > 1:
         raise names[drives[1]].error(
             "filename",
-            f"jobs name different drives ({', '.join(drives)}); a run uses a single drive",
+            f"the jobs name different drives ({', '.join(drives)}), but a run uses a single drive",
             "run the sections of each drive separately",
         )
     shared = "" if len(names) < 2 else ", whose addresses its jobs share"
@@ -265,8 +265,8 @@ def _ends_all(section: _Section, group: _Group) -> bool:
     if sum(len(other.jobs) for other in mine) > 1:
         raise section.settings.error(
             "exitall exit_what",
-            "exit_what=group: ending one of several reporting groups is not available",
-            "use exit_what=stonewall, which ends all jobs of the step",
+            "exit_what=group: stopping only one of several reporting groups is not supported",
+            "use exit_what=stonewall, which stops all jobs of the step",
         )
     return False
 
@@ -336,8 +336,8 @@ def _check_delays(group: _Group, delays_ns: Sequence[int | None]) -> None:
         if delay_ns is None:
             raise section.settings.error(
                 "startdelay",
-                "startdelay after a step without a runtime is not available: fio counts it from"
-                " its own start",
+                "startdelay requires a runtime for the previous step, because fio counts the "
+                "delay from its own start",
                 "set time_based and runtime for the previous jobs, or move the job to the front",
             )
 

@@ -83,11 +83,13 @@ def read_sections(
     for location, text in _lines(path, SourceLocation(path, 0)):
         if text.startswith("["):
             if len(sections) > JOBS_MAX:
-                raise fail(location, f"more than {JOBS_MAX:,} sections")
+                raise fail(location, f"the file contains more than {JOBS_MAX:,} sections")
             sections.append(RawSection(_section_name(text, location), location))
         elif not sections:
             raise fail(
-                location, f"'{text}' is outside of a section", "start with [global] or [job]"
+                location,
+                f"'{text}' is outside any section",
+                "start the file with a section such as [global] or [job]",
             )
         else:
             try:
@@ -98,7 +100,7 @@ def read_sections(
                 problems.append(problem)
                 sections[-1].is_whole = False
     if not any(not section.is_global for section in sections):
-        raise ConfigError(f"{path}: has no job", hint="add a section such as [job1]")
+        raise ConfigError(f"{path}: the file contains no job", hint="add a section such as [job1]")
     return sections
 
 
@@ -111,7 +113,7 @@ def _lines(path: Path, origin: SourceLocation) -> Iterator[tuple[SourceLocation,
             raise fail(origin, f"include: {error}") from None
         raise
     if "\0" in text:
-        raise ConfigError(f"{path}: is not a text file")
+        raise ConfigError(f"{path} is not a text file")
     for number, line in enumerate(text.splitlines(), start=1):
         content = re.split(r"[;#]", line, maxsplit=1)[0].strip()
         if content:
@@ -120,7 +122,9 @@ def _lines(path: Path, origin: SourceLocation) -> Iterator[tuple[SourceLocation,
 
 def _section_name(text: str, location: SourceLocation) -> str:
     if not text.endswith("]") or len(text) < 3:
-        raise fail(location, f"'{text}' is not a section", "write sections as [name]")
+        raise fail(
+            location, f"'{text}' is not a valid section heading", "write section headings as [name]"
+        )
     return printable(text[1:-1])
 
 
@@ -143,12 +147,12 @@ class _FileReader:
                 location, f"{shortened(name)} is longer than {VALUE_CHARACTERS_MAX} characters"
             )
         if not name.strip():
-            raise fail(location, f"'{text}' names no option")
+            raise fail(location, f"'{text}' contains no option name")
         if value[:1].isspace() and not re.fullmatch(r"\s*\d*\s*", value):
             # fio drops the unit of such a number, and does not recognise such a word.
             raise fail(
                 location,
-                f"{name.strip()}: space before the value",
+                f"{name.strip()}: the value must not start with a space",
                 f"write {name.strip()}={value.strip()}",
             )
         yield RawOption(name.strip(), value.strip() if equals else None, location)
@@ -158,13 +162,20 @@ class _FileReader:
             raise fail(location, f"include {name}: files include each other")
         self._included += 1
         if self._included > INCLUDED_MAX:
-            raise fail(location, f"include {name}: more than {INCLUDED_MAX:,} files are included")
+            raise fail(
+                location,
+                f"include {name}: the limit of {INCLUDED_MAX:,} included files is exceeded",
+            )
         path = Path(name)
         if not path.is_absolute() and not path.exists():
             path = location.path.parent / name  # The path is relative to the including file.
         for inner, text in _lines(path, location):
             if text.startswith("["):
-                raise fail(inner, f"section {text} in an included file", "include options only")
+                raise fail(
+                    inner,
+                    f"the included file contains the section {text}",
+                    "included files must contain only options",
+                )
             yield from self.options(text, inner, depth + 1)
 
     def _with_environment(self, text: str, location: SourceLocation) -> str:
@@ -174,7 +185,7 @@ class _FileReader:
                 raise fail(
                     location,
                     f"environment variable {name} is not set",
-                    f"set it: {name}=... writecliff ...",
+                    f"set the variable: {name}=... writecliff ...",
                 )
             return self._environment[name]
 

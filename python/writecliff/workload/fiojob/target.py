@@ -39,7 +39,7 @@ def queue_depth(settings: Settings, ops: Operations) -> int:
     if engine in SYNCHRONOUS and settings.io_submit_mode == "offload":
         raise settings.error(
             "io_submit_mode",
-            f"io_submit_mode=offload with the synchronous engine {engine} is not available",
+            f"io_submit_mode=offload is not supported with the synchronous engine {engine}",
             "use ioengine=libaio or io_uring",
         )
     _check_refill(settings, depth)
@@ -66,15 +66,16 @@ def _check_refill(settings: Settings, depth: int) -> None:
     if low and low < depth:
         raise settings.error(
             "iodepth_low",
-            f"iodepth_low={low}: a queue that runs low before it is filled is not available",
-            "leave it out; the queue is then kept full",
+            f"iodepth_low={low}: letting the queue run low before refilling it is not supported",
+            "omit iodepth_low: the queue then stays full",
         )
     batch = settings.iodepth_batch_complete_min
     if batch > 1 and depth > 1:
         raise settings.error(
             "iodepth_batch_complete_min",
-            f"iodepth_batch_complete_min={batch}: waiting for several I/Os is not available",
-            "use 1; the queue is then kept full",
+            f"iodepth_batch_complete_min={batch}: waiting for several I/Os at once is not "
+            f"supported",
+            "use iodepth_batch_complete_min=1: the queue then stays full",
         )
 
 
@@ -86,7 +87,7 @@ def named_file(settings: Settings) -> str | None:
     if len(re.split(r"(?<!\\):", filename)) > 1:
         raise settings.error(
             "filename",
-            f"filename={filename} names several drives; a run uses a single drive",
+            f"filename={filename} names several drives, but a run uses a single drive",
             "use a separate job file for each drive",
         )
     return str(filename)
@@ -138,7 +139,11 @@ def flush_every_writes(settings: Settings, ops: Operations) -> int:
     if settings.sync != "none" or settings.writefua or becomes(settings).on_media:
         return 0
     if len(asked) > 1:
-        raise settings.error("fdatasync", "fsync and fdatasync differ", "remove one of them")
+        raise settings.error(
+            "fdatasync",
+            "fsync and fdatasync specify different intervals",
+            "remove either fsync or fdatasync",
+        )
     return next(iter(asked), 0)
 
 
@@ -154,7 +159,7 @@ def streams(settings: Settings, ops: Operations) -> tuple[int, ...]:
     if len(set(chosen.values())) > 1:
         names = ", ".join(chosen)
         raise settings.error(
-            " ".join(chosen), f"{names} request different streams", "remove one of them"
+            " ".join(chosen), f"{names} request different streams", "remove one of these options"
         )
     return next(iter(chosen.values()), (0,)) if "write" in ops.used else (0,)
 
@@ -163,13 +168,13 @@ def _placement_ids(settings: Settings) -> tuple[int, ...]:
     if settings.plid_select == "scheme":
         raise settings.error(
             "plid_select",
-            "plid_select=scheme: data placement by address is not available",
-            "use a job for each range, each with its own plids",
+            "plid_select=scheme: data placement by address is not supported",
+            "use a separate job with its own plids for each address range",
         )
     if not settings.plids:
         raise settings.error(
             "plids dataplacement",
-            "no plids: writes to all placement identifiers are not available",
-            "list them, for example plids=0-3",
+            "plids is missing: writing to all placement identifiers is not supported",
+            "list the placement identifiers, for example plids=0-3",
         )
     return settings.plids

@@ -129,7 +129,7 @@ def _byte_unit(suffix: str, text: str, context: Context) -> int:
         return 1
     match = _BYTE_SUFFIX.fullmatch(unit)
     if match is None:
-        raise FioValueError(f"'{text}' has an unknown size unit", "use k, m, g, t or p")
+        raise FioValueError(f"'{text}' has an unknown size unit", "use the unit k, m, g, t or p")
     base = context.kb_base
     if match.group(2) == "ib":
         base = 1000 if base == 1024 else 1024
@@ -162,7 +162,7 @@ def size(text: str, context: Context) -> Size:
 def _at_least(minimum: int, value: int, maximum: int | None = None) -> int:
     if value < minimum or (maximum is not None and value > maximum):
         upto = f" to {maximum}" if maximum is not None else " or more"
-        raise FioValueError(f"{value} is out of range", f"use {minimum}{upto}")
+        raise FioValueError(f"{value} is out of range", f"use a value of {minimum}{upto}")
     return value
 
 
@@ -181,15 +181,18 @@ def time_us(default_unit: str) -> Reader:
     def read(text: str, context: Context) -> int:
         match = re.fullmatch(r"(\d+)\s*([A-Za-z]*)", text.strip())
         if match is None:
-            raise FioValueError(f"'{text}' is not a time", "for example 30s, 500ms, 5m or 1h")
+            raise FioValueError(
+                f"'{text}' is not a time", "specify a time such as 30s, 500ms, 5m or 1h"
+            )
         unit = match.group(2).lower() or default_unit
         if unit not in _TIMES_US:
             raise FioValueError(
-                f"'{text}': fio reads {unit} as microseconds", "use us, ms, s, m, h or d"
+                f"'{text}' has the unknown unit {unit}, which fio reads as microseconds",
+                "use the unit us, ms, s, m, h or d",
             )
         time = int(match.group(1)) * _TIMES_US[unit]
         if time > LARGEST // 1000:  # The value in nanoseconds must also fit.
-            raise FioValueError(f"'{text.strip()}' is too long")
+            raise FioValueError(f"the time '{text.strip()}' is too long")
         return time
 
     return read
@@ -225,14 +228,16 @@ def flag(text: str, context: Context) -> bool:
     if text.strip() == "":
         return True
     if not re.fullmatch(r"\d+", text.strip()):
-        raise FioValueError(f"'{text}' is not a number", "give the option without a value, or 0")
+        raise FioValueError(
+            f"'{text}' is not a number", "specify the option without a value, or with 0 to clear it"
+        )
     return int(text) != 0
 
 
 def string(text: str, context: Context) -> str:
     """Parse text that must not be empty."""
     if not text.strip():
-        raise FioValueError("requires a value")
+        raise FioValueError("the value is missing")
     return text.strip()
 
 
@@ -250,7 +255,7 @@ def choice(*names: str, **same: str) -> Reader:
             return chosen
         if chosen in same:
             return same[chosen]
-        raise FioValueError(f"'{chosen}' is unknown", f"use one of {', '.join(names)}")
+        raise FioValueError(f"the value '{chosen}' is unknown", f"use one of {', '.join(names)}")
 
     return read
 
@@ -268,9 +273,12 @@ def triple(minimum: int = 0, maximum: int | None = None, value: Reader = number)
             context.notes.append(f"{stripped}: fio reads this as a list for read,write,trim")
         parts = re.split(r"[,:]|(?<=.)-", stripped)
         if len(parts) > 3:
-            raise FioValueError(f"'{stripped}' has more than three parts", "read,write,trim")
+            raise FioValueError(
+                f"'{stripped}' has more than three comma-separated values",
+                "specify at most three values: read,write,trim",
+            )
         if not any(part.strip() for part in parts):
-            raise FioValueError("requires a value")
+            raise FioValueError("the value is missing")
         values: list[int | None] = [
             _at_least(minimum, value(part, context), maximum) if part.strip() else None
             for part in parts
@@ -291,11 +299,13 @@ def ranges(text: str, context: Context) -> Triple[tuple[int, int] | None]:
             continue
         ends = re.split(r"[-:]", part.strip())
         if len(ends) != 2:
-            raise FioValueError(f"'{part}' is not a range", "for example 4k-64k")
+            raise FioValueError(f"'{part}' is not a range", "specify a range such as 4k-64k")
         low, high = sorted(_at_least(1, number(end, context)) for end in ends)
         parts.append((low, high))
     if len(parts) > 3:
-        raise FioValueError(f"'{text}' has more than three ranges", "read,write,trim")
+        raise FioValueError(
+            f"'{text}' has more than three ranges", "specify at most three ranges: read,write,trim"
+        )
     while len(parts) < 3:
         parts.append(parts[-1])
     return Triple(*parts)
@@ -316,7 +326,9 @@ def floats(text: str, context: Context) -> tuple[float, ...]:
         try:
             values.append(float(part))
         except ValueError:
-            raise FioValueError(f"'{part}' is not a number", "for example 50:99:99.9") from None
+            raise FioValueError(
+                f"'{part}' is not a number", "specify numbers such as 50:99:99.9"
+            ) from None
     if len(values) > 20:
         raise FioValueError(f"{len(values)} values exceed fio's limit of 20")
     return tuple(values)
@@ -328,6 +340,6 @@ def percentiles(text: str, context: Context) -> tuple[float, ...]:
     for value in values:
         if not 0 < value <= 100:
             raise FioValueError(
-                f"{value:g} is not a percentile", "use a number above 0 and at most 100"
+                f"{value:g} is not a valid percentile", "use a number above 0 and at most 100"
             )
     return values

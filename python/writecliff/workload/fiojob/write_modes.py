@@ -69,7 +69,9 @@ def becomes(settings: Settings) -> Becomes:
 
 def _nvme(settings: Settings) -> WriteModes:
     if settings.zonemode != "zbd" and any(mode == "zone_append" for mode, _ in settings.write_mode):
-        raise settings.error("write_mode", "write_mode=zone_append needs zones", "add zonemode=zbd")
+        raise settings.error(
+            "write_mode", "write_mode=zone_append requires zones", "add zonemode=zbd"
+        )
     names = {"zeroes": "deallocate"} if settings.deac else {}
     return tuple((names.get(mode, mode), share) for mode, share in settings.write_mode)
 
@@ -81,11 +83,13 @@ def check(settings: Settings, used: tuple[str, ...], converted: Becomes) -> None
     if used != ("write",):
         raise settings.error(
             "write_mode sg_write_mode",
-            f"{' and '.join(used)} with commands in place of writes in one job are not available",
-            "use a job for the reads or trims",
+            f"a job with {' and '.join(used)} cannot convert its writes to other commands",
+            "use a separate job for the reads or trims",
         )
     for name in ("rate_min", "rate_iops_min"):
         if settings.given(name):
             raise settings.error(
-                name, f"{name} counts writes, and some become reads or trims", "leave it out"
+                name,
+                f"{name} counts writes, but write_mode converts some writes to reads or trims",
+                "omit the option",
             )

@@ -32,7 +32,11 @@ def resolve(settings: Settings) -> bool:
         if isinstance(value, Size) and value.zones is not None:
             size = zone_bytes(settings)
             if not size:
-                raise settings.error(name, f"{name}: zones have no size", "add zonesize")
+                raise settings.error(
+                    name,
+                    f"{name} is a number of zones, but the zone size is unknown",
+                    "specify zonesize",
+                )
             setattr(settings, name, Size(bytes=value.zones * size))
     return True
 
@@ -51,7 +55,7 @@ def host_zones(
         raise settings.error(
             "zonesize",
             f"zonesize {size} divides the drive into more than {_ZONES_MAX} zones",
-            "use larger zones",
+            "increase zonesize",
         )
     if not settings.zonesize:
         settings.notes.append(
@@ -88,11 +92,15 @@ def _check_course(settings: Settings, ops: Operations) -> None:
             value = getattr(settings, name)
             shown = f"{name}={value}" if isinstance(value, str | int) else name
             raise settings.error(
-                name, f"{shown} is not available with zonemode=zbd", "use a job for each part"
+                name,
+                f"{shown} is not supported with zonemode=zbd",
+                "use a separate job for each part",
             )
     if settings.job_max_open_zones and not settings.max_open_zones:
         raise settings.error(
-            "job_max_open_zones", "job_max_open_zones needs max_open_zones, as in fio", "add it"
+            "job_max_open_zones",
+            "job_max_open_zones requires max_open_zones, as in fio",
+            "add max_open_zones",
         )
 
 
@@ -102,21 +110,23 @@ def _check_sizes(
     for name, value in (("zonesize", size), ("zonecapacity", capacity)):
         if value % SECTOR_BYTES:
             raise settings.error(
-                name, f"{name} is not a multiple of the sector size", "use a multiple of 512"
+                name,
+                f"{name} is not a multiple of the sector size of {SECTOR_BYTES} bytes",
+                "use a multiple of 512",
             )
     if capacity > size:
         raise settings.error(
-            "zonecapacity", f"zonecapacity {capacity} is larger than a zone of {size}"
+            "zonecapacity", f"zonecapacity {capacity} exceeds the zone size of {size} bytes"
         )
     if ops.used == ("trim",) and {block.bytes for block in blocks.sizes} != {size}:
         raise settings.error(
-            "bs", f"trims reset whole zones, and bs is not {size}", "use bs=zonesize for trims"
+            "bs", f"trims reset whole zones, so bs must be {size}", "use bs=zonesize for trims"
         )
     if blocks.largest > capacity and ops.used != ("trim",):
         raise settings.error(
             "zonesize zonecapacity",
-            f"a block of {blocks.largest} bytes is larger than the {capacity} of a zone",
-            "use larger zones or a smaller bs",
+            f"a block of {blocks.largest} bytes exceeds the zone capacity of {capacity} bytes",
+            "use a larger zone capacity or a smaller bs",
         )
 
 
@@ -129,7 +139,7 @@ def whole_zones(
     if begin >= end:
         raise settings.error(
             "size filesize offset zonesize",
-            f"{length} bytes from offset {start} do not contain a whole zone of {size}",
+            f"{length} bytes from offset {start} do not contain a whole zone of {size} bytes",
             "use a larger size or a smaller zonesize",
         )
     if (begin, end) != (start, start + length):
@@ -158,7 +168,7 @@ def check_shared(sections: Iterable[tuple[Settings, tuple[Job, ...]]]) -> None:
                     raise settings.error(
                         name,
                         f"{name} differs between jobs that run together and share the zones",
-                        "put it into [global]",
+                        "set the option in [global]",
                     )
 
 

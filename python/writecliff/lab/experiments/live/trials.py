@@ -50,7 +50,9 @@ def run_trials(
     file_system.check(FILE_SYSTEM)
     application.check()
     if folder.exists() and any(folder.iterdir()):
-        raise ConfigError(f"{folder} is not empty", hint="remove it, or name another --output")
+        raise ConfigError(
+            f"{folder} is not empty", hint="remove the folder, or specify another --output"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     path, device = small_drive(DEVICE, application.parts, application.unit_bytes, folder)
     order = schedule(repeats, trims)
