@@ -61,7 +61,7 @@ def test_the_drive_changes_its_size(
     rows = failing.assert_kept(ended, text)
     other = failing.resume()
     assert other.code == 2
-    assert "is not the drive of the run: its capacity bytes is" in other.error
+    assert "is not the drive that the run was started on: its capacity bytes is" in other.error
     resize(whole)
     failing.assert_resumes(rows)
 
@@ -92,7 +92,7 @@ def test_another_drive_of_the_same_size_is_not_resumed(
     run("losetup", device, second)
     refused = failing.resume()
     assert refused.code == 2
-    assert f"{device} is not the drive of the run: its backing is" in refused.error
+    assert f"{device} is not the drive that the run was started on: its backing is" in refused.error
     assert not any(second.read_bytes())
     run("losetup", "--detach", device)
     run("losetup", device, first)

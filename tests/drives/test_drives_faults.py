@@ -140,7 +140,10 @@ def test_another_nvme_drive_in_its_place_is_not_resumed(
     assert "is not this device's serial" in refused.error
     refused = failing.resume("--on", other.path, "--destroy", other.serial)
     assert refused.code == 2
-    assert "is not the drive of the run: its serial is QSECOND1, not QFIRST01" in refused.error
+    assert (
+        "is not the drive that the run was started on: its serial is QSECOND1, not QFIRST01"
+        in refused.error
+    )
     assert Path(other.path).read_bytes() == before
 
 

@@ -98,9 +98,9 @@ def test_parse_size(text: str, size_bytes: int) -> None:
     [
         ("10G", 'write "10 GB" or "10 GiB"'),
         ("64 mib", 'did you mean "64 MiB"?'),
-        ("large", "write it as 500MB"),
-        ("-1 MB", "write it as 500MB"),
-        ("", "write it as 500MB"),
+        ("large", "specify a size with its unit, such as 500MB"),
+        ("-1 MB", "specify a size with its unit, such as 500MB"),
+        ("", "specify a size with its unit, such as 500MB"),
     ],
 )
 def test_a_size_that_is_invalid(text: str, hint: str) -> None:

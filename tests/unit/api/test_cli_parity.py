@@ -368,6 +368,8 @@ def test_a_page_and_a_sweep_of_nothing_are_refused(tmp_path: Path) -> None:
     for result in ([], 3):
         with pytest.raises(writecliff.WritecliffError, match="cannot be shown as a page"):
             writecliff.write_page(result, page)  # type: ignore[arg-type]
-    with pytest.raises(writecliff.WritecliffError, match="a sweep needs a setting to vary"):
+    with pytest.raises(
+        writecliff.WritecliffError, match="a sweep requires at least one setting to vary"
+    ):
         writecliff.run_sweep({}, "sim:sata-tlc-120", output=tmp_path / "sweep")
     assert list(tmp_path.iterdir()) == []

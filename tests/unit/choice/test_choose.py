@@ -158,7 +158,7 @@ def test_over_provisionings_and_seeds_are_rows_and_runs(
         ("choose --workload oltp-4k --limit fast", "'fast' is not FIGURE >= LIMIT"),
         ("choose --workload absent.toml --candidates pm863-480,pm863-960", "absent.toml"),
         ("choose --resume nowhere --seeds 2", "the load and the drives cannot be changed"),
-        ("choose --resume nowhere", "does not contain a choice"),
+        ("choose --resume nowhere", "was not created by `writecliff choose`"),
     ],
 )
 def test_errors_take_a_single_line(words: str, message: str, cli: CommandLine) -> None:

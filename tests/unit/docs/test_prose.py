@@ -57,8 +57,11 @@ def sections(prose: ModuleType) -> dict[str, str]:
         ("Error", "invalid size '{text}' (python/writecliff/units.py:"),
         ("Error", "the drive is read-only (crates/contents/src/lib.rs:"),
         ("Error", "unknown format '{name}' (crates/traces/src/reader.rs:"),
-        ("Hint", "use k, m, g, t or p (python/writecliff/workload/fiojob/values.py:"),
-        ("Hint", "write it as 30 s, 1.5 ms or 2 min (python/writecliff/units.py:"),
+        ("Hint", "use the unit k, m, g, t or p (python/writecliff/workload/fiojob/values.py:"),
+        (
+            "Hint",
+            "specify a time with its unit, such as 30 s, 1.5 ms or 2 min (python/writecliff/units.py:",
+        ),
         (
             "Hint",
             "choose another format with --format, or use --columns (crates/traces/src/reader.rs:",

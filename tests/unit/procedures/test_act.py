@@ -141,7 +141,7 @@ def test_mistakes_are_reported_with_their_line(line: str, message: str, tmp_path
         ({"load": "fast"}, "invalid load"),
         ({"large_block_op_kbytes": 96}, "power of two"),
         ({"record_bytes": 200_000}, "does not fit into a large block"),
-        ({"read_req_num_512_blocks": 257}, "257 exceeds a large block"),
+        ({"read_req_num_512_blocks": 257}, "257 exceeds the large block size"),
         ({"disable_odsync": True, "commit_to_device": True}, "are mutually exclusive"),
         ({"read_reqs_per_sec": 0, "write_reqs_per_sec": 0}, "rate of zero"),
         ({"load": "1.5x", "search": True}, "whole multiple"),

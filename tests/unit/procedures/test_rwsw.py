@@ -120,8 +120,8 @@ def test_the_replay_is_held_against_the_capture(
     ("options", "message"),
     [
         ("", "the test requires an I/O capture"),
-        ("--capture {portal} --speed-up 10000", "would take less than 0.01 s"),
-        ("--capture {portal} --capture-step 60", "defines its own steps"),
+        ("--capture {portal} --speed-up 10000", "would be replayed in less than 0.01 s"),
+        ("--capture {portal} --capture-step 60", "defines its own time steps"),
         ("--capture nowhere.csv", "nowhere.csv"),
     ],
 )

@@ -141,7 +141,9 @@ def test_a_wrong_line_is_named(tmp_path: Path, line: str, message: str) -> None:
 def test_a_missing_column_and_a_missing_file_are_named(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     path.write_text(HEAD.replace("read_pct,", "") + "\n")
-    with pytest.raises(ConfigError, match=r"own\.csv:1: no column 'read_pct'") as caught:
+    with pytest.raises(
+        ConfigError, match=r"own\.csv:1: the column 'read_pct' is missing"
+    ) as caught:
         read_figures(path)
     assert "oio" in (caught.value.hint or "")
     with pytest.raises(ConfigError, match=r"cannot read .*none\.csv"):

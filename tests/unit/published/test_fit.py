@@ -156,7 +156,7 @@ def test_a_fit_ends_with_the_whole_drive(tmp_path: Path, monkeypatch: pytest.Mon
     [
         ("drives = []", "'drives' or 'parameters' is missing"),
         ('drives = ["x"]\nspeed = 1\n[parameters]', "unknown key 'speed'"),
-        ('drives = ["x"]\n[parameters.a]\nfrom = "1 us"', "a needs 'from' and 'to'"),
+        ('drives = ["x"]\n[parameters.a]\nfrom = "1 us"', "a must contain 'from' and 'to'"),
         ('drives = ["x"]\n[parameters.a]\nfrom = "2 us"\nto = "1 us"', "below 'to'"),
         ('drives = ["x"]\n[parameters.a]\nfrom = 1\nto = 2\nspread = 1', "above 1 and below 10"),
         (

@@ -68,7 +68,7 @@ def test_readings_belong_to_the_steps_in_which_they_were_taken(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "has no readings"),
+        ("", "contains no readings"),
         ("seconds,watts\n1,2\n1,3\n", "timestamps are not in ascending order"),
         ("1,2\n2,much\n", ":2: '2,much' is not a time in seconds and a power in watts"),
         ("1,-2\n", "-2 W is below 0"),

@@ -133,7 +133,7 @@ for _name, _path in {
         def _out(path: str = _path, suffix: str = _suffix) -> bytes:
             return _zip((path, b"x")) if suffix == ".zip" else _tar((_entry(path), b"x"))
 
-        ARCHIVES[f"{_name} in {_suffix}"] = (_suffix, _out, "which is outside of it")
+        ARCHIVES[f"{_name} in {_suffix}"] = (_suffix, _out, "which is outside the archive")
 
 for _name, (_kind, _link) in {
     "a_link_out": (tarfile.SYMTYPE, "../../x"), "a_link_to_a_file": (tarfile.SYMTYPE, "/etc/passwd"),
@@ -167,12 +167,12 @@ def a_file_that_is_a_folder_too() -> bytes:
     return _tar((_entry("run"), b"{}"), (_entry("run/x"), b"[]"))
 
 
-@archive(".tar", "has names with more than 16 folders")
+@archive(".tar", "contains a name with more than 16 path components")
 def a_name_of_a_thousand_folders() -> bytes:
     return _tar((_entry("a/" * 1000 + "x"), b"x"))
 
 
-@archive(".tar", "has names with more than 200 bytes")
+@archive(".tar", "contains a path component of more than 200 bytes")
 def a_name_that_no_disk_takes() -> bytes:
     return _tar((_entry("run/" + "x" * 4000), b"x"))
 

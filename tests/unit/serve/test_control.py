@@ -104,7 +104,7 @@ def test_drives_are_named_by_process_or_address(server: DriveServer) -> None:
     with ControlServer(server), ControlServer(server):
         drives = served_drives()
         assert len(drives) == 2
-        with pytest.raises(ConfigError, match="several drives are served"):
+        with pytest.raises(ConfigError, match="several served drives match"):
             find_served(drives, None)
         only = drives[:1]
         address = server.addresses[0].replace("127.0.0.1", "localhost")
@@ -113,7 +113,7 @@ def test_drives_are_named_by_process_or_address(server: DriveServer) -> None:
         for other in ("nbd://127.0.0.1:1", "4000000", "nvme-tcp://127.0.0.1:4420"):
             with pytest.raises(ConfigError, match=f"no drive is served at '{other}'"):
                 find_served(only, other)
-    with pytest.raises(ConfigError, match="you are not serving a drive"):
+    with pytest.raises(ConfigError, match="the current user serves no drive"):
         find_served([], None)
 
 

@@ -20,7 +20,7 @@ def test_nothing_is_answered_without_the_token(served: Served, path: str) -> Non
     for cookie in ({}, {"Cookie": wrong}, {"Cookie": "writecliff-ui-1=" + served.token}):
         answer = served.ask(path, cookie=None, **cookie)
         assert answer.status == 403
-        assert "No token" in answer.text and "open the address" in answer.text
+        assert "The request contains no token" in answer.text and "open the address" in answer.text
         assert b"first" not in answer.body
     sign = "&" if "?" in path else "?"
     assert served.ask(f"{path}{sign}token={'x' * 32}", cookie=None).status == 403

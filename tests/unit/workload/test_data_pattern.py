@@ -90,5 +90,7 @@ def test_what_is_no_pattern_is_refused(tmp_path: Path, content: bytes | None) ->
     path = tmp_path / "file"
     if content is not None:
         path.write_bytes(content)
-    with pytest.raises(ConfigError, match=r"cannot read|is not a file of at least 4096 bytes"):
+    with pytest.raises(
+        ConfigError, match=r"cannot read|is not a regular file of at least 4096 bytes"
+    ):
         Wsat(WsatOptions(data_file=str(path)))

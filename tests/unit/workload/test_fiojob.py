@@ -172,32 +172,40 @@ REFUSALS: list[tuple[str, str, str]] = [
         "512",
     ),
     ("profile", "option profile is not supported", "built-in"),
-    ("flow=2\nrate_iops=100", "rates determine the shares", "remove one of them"),
+    ("flow=2\nrate_iops=100", "flow cannot be combined with rates", "remove one of them"),
     ("rate_process=poisson\nrate=2\nbs=4k", "too slow", ""),
     ("rw=randrw\nrate_iops=100,", "only one of read and write", "limit both"),
-    ("rw=randtrim\npercentage_random=50", "may be partly sequential", "wholly random"),
-    ("rw=randread:4\npercentage_random=50", "may be partly sequential", "wholly random"),
-    ("rw=randread\nrandom_distribution=pareto:1.2", "pareto h is 1.2", "below 1"),
+    ("rw=randtrim\npercentage_random=50", "may be partly sequential", "remove percentage_random"),
+    ("rw=randread:4\npercentage_random=50", "may be partly sequential", "remove percentage_random"),
+    (
+        "rw=randread\nrandom_distribution=pareto:1.2",
+        "the pareto parameter h 1.2 is out of range",
+        "below 1",
+    ),
     ("rw=randread\nrandom_distribution=sequence:", "not a list of 1 to 64", "sequence:2,0,1"),
     ("rw=randread:0", "rw=randread:0: a run of 0 I/Os", "1 or more"),
     ("rw=read:100", "hole of 100 bytes", "multiple of 512"),
-    ("rw=randread:8\nrw_sequencer=identical", "several I/Os to one address", "leave it out"),
+    ("rw=randread:8\nrw_sequencer=identical", "several I/Os to the same address", "leave it out"),
     ("nrfiles=300", "1048576 bytes in 300 files", "fewer files"),
     ("read_iolog=/none/there", "cannot read /none/there: no such file", ""),
     ("verify_only=1", "option verify_only is not supported", "data are not stored"),
     ("ss=iops", "'iops' has no limit", "iops:2%"),
-    ("ss=waf:2%", "'waf' is unknown", "iops, bw, lat"),
+    ("ss=waf:2%", "'waf' is unknown", "use iops, bw or lat"),
     ("ss=bw:1%\nss_dur=1", "shorter than two check intervals", "longer"),
     ("latency_target=500", "requires a latency_window", "latency_window=5s"),
     ("ioengine=nfs", "files or objects of a server", "libaio"),
     ("ioengine=libai", "ioengine=libai is unknown", "did you mean 'libaio'?"),
     ("rw=randread\nrandom_distribution=zoned_abs:50/1m:50/1m", "exceed the range", "larger size"),
-    ("rw=randrw\nrandom_distribution=zoned:50/50:50/50,90/10:10/90", "different zones", "two jobs"),
+    (
+        "rw=randrw\nrandom_distribution=zoned:50/50:50/50,90/10:10/90",
+        "different zones",
+        "a separate job for each",
+    ),
     ("size=2g", "more than the drive's", "100%"),
     ("offset=2g", "beyond the drive", "smaller"),
     ("offset=100%", "beyond the drive", "smaller"),
     ("size=1.5m", "not a whole number", "decimal point"),
-    ("size=1x", "unknown size unit", "use k"),
+    ("size=1x", "unknown size unit", "use the unit k"),
     ("size=3z", "zones", ""),
     ("size=120%", "percentage must be 0% to 100%", ""),
     ("bs=1000", "not a multiple of the drive's sector size", "512"),
@@ -205,13 +213,17 @@ REFUSALS: list[tuple[str, str, str]] = [
     ("runtime=10min", "microseconds", "us, ms, s, m, h or d"),
     ("runtime=10:30", "not a time", "30s"),
     ("iodepth=0", "0 is out of range", "1 to 65536"),
-    ("iodepth=8\nioengine=libaio\niodepth_low=4", "iodepth_low=4", "kept full"),
-    ("iodepth=8\nioengine=libaio\niodepth_batch_complete=4", "waiting for several", "kept full"),
+    ("iodepth=8\nioengine=libaio\niodepth_low=4", "iodepth_low=4", "then stays full"),
+    (
+        "iodepth=8\nioengine=libaio\niodepth_batch_complete=4",
+        "waiting for several",
+        "then stays full",
+    ),
     ("ioengine=cpuio", "uses the processor", "libaio"),
     ("ioengine=psync\nio_submit_mode=offload", "offload", "libaio"),
     ("filename=/dev/sda:/dev/sdb", "several drives", "each"),
     ("rw=write\nfsync=4\nfdatasync=8", "differ", "remove one of them"),
-    ("rw=write\nfdp=1", "no plids", "plids=0-3"),
+    ("rw=write\nfdp=1", "plids is missing", "plids=0-3"),
     ("rw=write\nwrite_hint=short\nfdp=1\nplids=7", "different streams", "remove one of them"),
     ("rw=write\ndataplacement=fdp\nplid_select=scheme\nplids=1", "scheme", "range"),
     ("bssplit=4k/80:8k/50", "add up to 130 %", ""),
@@ -227,9 +239,9 @@ REFUSALS: list[tuple[str, str, str]] = [
         "thinktime_blocks",
         "remove one of them",
     ),
-    ("fill_device=1\nrw=randwrite", "only sequential writes", "size=100%"),
-    ("filesize=1m-2m", "random size", "filesize="),
-    ("percentile_list=0:50", "not a percentile", "100"),
+    ("fill_device=1\nrw=randwrite", "requires sequential writes", "size=100%"),
+    ("filesize=1m-2m", "random file sizes", "filesize="),
+    ("percentile_list=0:50", "not a valid percentile", "100"),
     ("size=8*$mb_memory/0", "division by zero", ""),
     ("bs=${NO_SUCH_VARIABLE}", "environment variable NO_SUCH_VARIABLE is not set", "NO_SUCH"),
     ("include missing.fio", "include", ""),
@@ -261,9 +273,9 @@ def test_refusal_names_file_line_and_reason(extra: str, message: str, hint: str,
     [
         ("", "has no job"),
         ("[global]\nbs=4k\n", "has no job"),
-        ("bs=4k\n[j]\n", "job.fio:1: 'bs=4k' is outside of a section"),
+        ("bs=4k\n[j]\n", "job.fio:1: 'bs=4k' is outside any section"),
         ("[j\nsize=1m\n", "job.fio:1: '[j' is not a section"),
-        ("[j]\nsize=1m\n=4k\n", "names no option"),
+        ("[j]\nsize=1m\n=4k\n", "contains no option name"),
         ("[j]\nsize=1m\n\0", "not a text file"),
     ],
 )
@@ -333,7 +345,9 @@ def test_includes_are_relative_and_errors_name_their_line(load, tmp_path: Path) 
     with pytest.raises(ConfigError, match=r"two\.inc:2: unknown option 'queue'"):
         load("[j]\nsize=1m\ninclude parts/one.inc\n")
     (tmp_path / "parts" / "two.inc").write_text("[k]\n")
-    with pytest.raises(ConfigError, match=r"two\.inc:1: section \[k\] in an included file"):
+    with pytest.raises(
+        ConfigError, match=r"two\.inc:1: the included file contains the section \[k\]"
+    ):
         load("[j]\nsize=1m\ninclude parts/one.inc\n")
     (tmp_path / "parts" / "two.inc").write_text("include two.inc\n")
     with pytest.raises(ConfigError, match="include each other"):
@@ -437,7 +451,7 @@ def test_start_delays_count_from_the_start_of_the_run(load) -> None:  # type: ig
     ramped = "[global]\nsize=1m\ntime_based\nruntime=2\nramp_time=1\nstartdelay=4\n[a]\n"
     workloads = load(f"{ramped}[b]\nstonewall\nramp_time=0\nstartdelay=9\n").workloads
     assert [load.jobs[0].start_delay_ns for load in workloads] == [4 * S, 2 * S]
-    with pytest.raises(ConfigError, match="counts it from its own start"):
+    with pytest.raises(ConfigError, match="counts the delay from its own start"):
         load("[global]\nsize=1m\n[a]\n[b]\nstonewall\nstartdelay=5\n")
 
 

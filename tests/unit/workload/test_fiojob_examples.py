@@ -49,9 +49,9 @@ KINDS = [
 ]  # fmt: skip
 REFUSED = {
     "zonemode=zbd\nrw=write\nzonesize=8k\nbs=64k": "larger than the 8192 of a zone",
-    "num_range=8\nrw=write": "only trims have ranges",
+    "num_range=8\nrw=write": "applies only to trims",
     "sprandom=1\nrw=randread": "rw=randwrite",
-    "rw=rw\nsg_write_mode=verify_bytchk_01": "commands in place of writes",
+    "rw=rw\nsg_write_mode=verify_bytchk_01": "cannot convert its writes",
 }
 
 

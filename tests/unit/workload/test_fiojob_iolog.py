@@ -87,9 +87,12 @@ def test_options_change_the_log(extra: str, log: IoLog, ios: int | None, tmp_pat
             "io.log:2: '/d read 0' is not a valid action in a version 2",
         ),
         ("fio version 3 iolog\n/d read 0 512\n", "io.log:2: '/d' is not a whole number"),
-        ("fio version 3 iolog\n1 /d wait 5 0\n", "io.log:2: wait is an action of version 2"),
+        (
+            "fio version 3 iolog\n1 /d wait 5 0\n",
+            "io.log:2: the action wait is allowed only in version 2",
+        ),
         ("fio version 2 iolog\n/d read 0 0\n", "io.log:2: an I/O of 0 bytes"),
-        ("fio version 2 iolog\n/d read 1048576 512\n", "reaches to byte 1049088"),
+        ("fio version 2 iolog\n/d read 1048576 512\n", "extends to byte 1049088"),
         ("fio version 2 iolog\n/d read 0 512\n/e read 0 512\n", "names 2 files"),
     ],
 )

@@ -35,9 +35,13 @@ FIELDS: list[tuple[str, dict[str, object]]] = [
 ]  # fmt: skip
 
 REFUSALS = [
-    ("rw=rw\nwrite_mode=verify", "read and write with commands in place", "a job for the reads"),
+    (
+        "rw=rw\nwrite_mode=verify",
+        "a job with read and write cannot convert its writes",
+        "a separate job for the reads",
+    ),
     ("rw=write\nwrite_mode=uncor\nrate_min=1m", "rate_min counts writes", "leave it out"),
-    ("rw=write\nwrite_mode=zone_append", "needs zones", "zonemode=zbd"),
+    ("rw=write\nwrite_mode=zone_append", "requires zones", "zonemode=zbd"),
     ("write_mode=write/60:zeroes/30", "add up to 90 %", ""),
     ("write_mode=write/60", "neither a mode nor", "write/60:zeroes/40"),
     ("bs=4100\npi_act=1", "block size 4100 is not a multiple", "512"),

@@ -92,12 +92,12 @@ def test_later_steps_find_what_was_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("rw=write\nzoneskip=1m", "zoneskip=1048576 is not available with zonemode=zbd"),
+        ("rw=write\nzoneskip=1m", "zoneskip=1048576 is not supported with zonemode=zbd"),
         ("rw=write\nnrfiles=2", "nrfiles=2 is not available"),
         ("rw=write:4k", "rw=write:4k is not available"),
         ("rw=randtrim\nbs=64k", "trims reset whole zones"),
         ("rw=write\nbs=2m", "larger than the 1048576 of a zone"),
-        ("rw=write\nzonecapacity=2m", "larger than a zone"),
+        ("rw=write\nzonecapacity=2m", "exceeds the zone size"),
         ("rw=write\nsize=512k", "do not contain a whole zone"),
         ("rw=write\njob_max_open_zones=2", "needs max_open_zones"),
         ("rw=write\nzone_reset_frequency=2", "is not a number from 0 to 1"),
@@ -123,7 +123,9 @@ def test_jobs_that_run_together_have_the_same_zones(tmp_path: Path) -> None:
 
 
 def test_sizes_in_zones_need_zones(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="size: zones have no size"):
+    with pytest.raises(
+        ConfigError, match="size is a number of zones, but the zone size is unknown"
+    ):
         _load(tmp_path, "[j]\nsize=4z\nrw=write\n")
 
 

@@ -63,5 +63,5 @@ def test_steps_of_older_runs_have_a_key_for_their_ramps() -> None:
     (step,) = stored_steps([{**asdict(LoadStep(Workload("w", (Job(ios=1),)))), "ramp": None}], "x")
     assert step.workload.jobs[0].ramp_ns == 0
     ramped = {**asdict(step), "ramp": asdict(step.workload)}
-    with pytest.raises(ConfigError, match="the ramp is a separate step"):
+    with pytest.raises(ConfigError, match="the run contains a ramp as a separate step"):
         stored_steps([ramped], "x")

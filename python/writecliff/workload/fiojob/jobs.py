@@ -162,7 +162,8 @@ def _check_totals(jobs: tuple[Job, ...], settings: Settings) -> None:
             )
         if min(job.rate_iops or 1, job.rate_bytes_per_s or 1) < _RATE_MIN:
             raise settings.error(
-                "rate_iops rate", f"job {name} is too slow: less than {_RATE_MIN} I/Os per second"
+                "rate_iops rate",
+                f"job {name} is too slow: it issues less than {_RATE_MIN} I/Os per second",
             )
 
 

@@ -232,7 +232,7 @@ def test_fits_that_need_each_other_are_refused(base: str, tmp_path: Path) -> Non
         "fit-other": read_specification(_specification(tmp_path, "fit-other", other, [first])),
     }
     validation = CrossValidation(specs, _asked(first), 5)
-    with pytest.raises(ConfigError, match="fit-one and fit-other have each other's drives"):
+    with pytest.raises(ConfigError, match="fit-one and fit-other use each other's drives"):
         validation.fold_fits().run()
 
 

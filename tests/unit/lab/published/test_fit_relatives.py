@@ -90,7 +90,7 @@ def test_the_weight_of_bounds_is_given(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"relatives": '["b"]'}, "'relatives' requires 'spread'"),
-        ({"relatives": '["a"]', "spread": "1.3"}, "'a' is a drive of the fit"),
+        ({"relatives": '["a"]', "spread": "1.3"}, "'a' is one of the fit's drives"),
     ],
 )
 def test_relatives_that_cannot_be_are_refused(

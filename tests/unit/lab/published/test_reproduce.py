@@ -123,7 +123,7 @@ def test_mistakes_are_reported_before_anything_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for words, message, hint in (
-        ("reproduce", "no campaign given", "--list"),
+        ("reproduce", "no campaign was specified", "--list"),
         ("lab reproduce pm836", "unknown campaign 'pm836'", "'pm863'"),
         ("lab reproduce ssdiq", "unknown campaign 'ssdiq'", "did you mean 'ssd-iq'?"),
         ("lab reproduce zzz", "unknown campaign 'zzz'", "others, modern, measured, ssd-iq"),

@@ -111,17 +111,17 @@ def test_every_shipped_figure_has_a_drive_and_a_load() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("SSD-iq GC simulator, uniform, greedy, fill factor 0.1", "no semicolon between"),
+        ("SSD-iq GC simulator, uniform, greedy, fill factor 0.1", "a semicolon between"),
         ("x; something else", "unknown load"),
-        (condition("zipf, pages shuffled"), "zipf needs a theta"),
+        (condition("zipf, pages shuffled"), "a zipf load requires a theta"),
         (condition("30 % of pages get 0 % of writes, 30 % of pages get 9 % of writes"), "add up"),
-        ("x; open loop at full speed", "needs a rate"),
+        ("x; open loop at full speed", "requires a rate"),
         ("x; 150 % static", "add up"),
         ("x; uniform, averaged from 60 to 150 %", "invalid window from 60 to 150 % of the run"),
         ("x; uniform, averaged from 99 to 60 %", "invalid window from 99 to 60 % of the run"),
         ("x; 0 KiB writes, uniform", "block size is 0"),
-        ("x; uniform, 0 capacities", "0 capacities leave nothing to measure"),
-        ("x; uniform, QD " + "9" * 400, "inf is more than 1e.15"),
+        ("x; uniform, 0 capacities", "the load writes 0 capacities"),
+        ("x; uniform, QD " + "9" * 400, "inf exceeds the largest supported number, 1e.15"),
         ("x; uniform, 2000 capacities", "2000 capacities exceed the limit of 1,000"),
     ],
 )
@@ -348,7 +348,7 @@ def test_missing_figures_of_a_comparison_have_a_reason(
         "this load does not measure read latency",
         "unknown metric 'colour'",
         "no data sheet for 'Acme 1 TB'",
-        "no semicolon between the drive and the load of the condition",
+        "the condition does not contain a semicolon between the drive and the load",
         "value is 'blue', not a number",
         "value is -5, not from 1e-12 to 1e+15",
     ]
