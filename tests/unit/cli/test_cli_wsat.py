@@ -152,7 +152,7 @@ def test_damaged_run_is_one_line(cli: CommandLine, tmp_path: Path) -> None:
         path.write_text('{"half": ')
     completed = cli("test wsat --resume r")
     assert completed.code == 2
-    assert completed.err.startswith("error: damaged: r/manifest.json: not JSON")
+    assert completed.err.startswith("error: damaged: r/manifest.json: the file is not JSON")
 
 
 def test_a_closed_terminal_does_not_stop_the_test(

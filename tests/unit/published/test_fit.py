@@ -163,7 +163,7 @@ def test_a_fit_ends_with_the_whole_drive(tmp_path: Path, monkeypatch: pytest.Mon
             'drives = ["x"]\n[parameters.a]\nfrom = 1\nto = 2\nat_least = "a"',
             "not another parameter",
         ),
-        ('drives = ["x"]\n[parameters.a]\nfrom = 1\nto = 2\ndrives = ["y"]', "'y' is not in"),
+        ('drives = ["x"]\n[parameters.a]\nfrom = 1\nto = 2\ndrives = ["y"]', "'y' is not among"),
     ],
 )
 def test_a_bad_specification_is_refused(text: str, message: str, tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def a_link_and_a_file_through_it() -> bytes:
     return _tar((_entry("run", tarfile.SYMTYPE, "/tmp"), b""), (_entry("run/x"), b"x"))
 
 
-@archive(".tar", "contains 'run/manifest.json' twice")
+@archive(".tar", "contains the name 'run/manifest.json' twice")
 def one_name_twice() -> bytes:
     return _tar((_entry("run/manifest.json"), b"{}"), (_entry("run/./manifest.json"), b"[]"))
 

@@ -85,7 +85,7 @@ def test_unknown_keys_are_accepted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "damaged: .*manifest.json: not JSON"),
+        ("{", "damaged: .*manifest.json: the file is not JSON"),
         ("[]", "schema null"),
         ('{"schema": "writecliff/run/9"}', 'schema "writecliff/run/9", but this version reads'),
         ('{"schema": "writecliff/run/1"}', "damaged: .*manifest.json: checksum"),

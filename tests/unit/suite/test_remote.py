@@ -244,7 +244,7 @@ def _where(number: int) -> tuple[int, int]:
 def test_a_scheduler_is_an_address_that_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_CONNECT_S", 1)
     for address, message in (
-        ("here", "is not an address"),
+        ("here", "is not a scheduler address"),
         ("tcp://127.0.0.1:9", "no Dask scheduler"),
     ):
         with pytest.raises(ConfigError, match=message), connected(address):

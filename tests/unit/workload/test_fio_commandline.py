@@ -52,7 +52,7 @@ def test_options_of_the_command_itself() -> None:
         ("", "no job was specified", "--name=job1"),
         ("--name=x --sizes=1m", "unknown option '--sizes'", "did you mean 'size'?"),
         ("--name=x --client=h", "--client controls fio on other machines", ""),
-        ("--name=x --output-format=terse", "terse is not available", "normal, json"),
+        ("--name=x --output-format=terse", "terse is not supported", "normal, json"),
         ("--name=x --output", "--output requires a value", ""),
         ("--name=x --bs=77 --size=1m", "command line: block size 77", "512"),
         ("--name=x --zonemode=zbd --zoneskip=1m", "command line: zoneskip=1048576 is not", ""),

@@ -172,9 +172,9 @@ REFUSALS: list[tuple[str, str, str]] = [
         "512",
     ),
     ("profile", "option profile is not supported", "built-in"),
-    ("flow=2\nrate_iops=100", "flow cannot be combined with rates", "remove one of them"),
+    ("flow=2\nrate_iops=100", "flow cannot be combined with rates", "remove either flow"),
     ("rate_process=poisson\nrate=2\nbs=4k", "too slow", ""),
-    ("rw=randrw\nrate_iops=100,", "only one of read and write", "limit both"),
+    ("rw=randrw\nrate_iops=100,", "a limit must apply to both read and write", "limit both"),
     ("rw=randtrim\npercentage_random=50", "may be partly sequential", "remove percentage_random"),
     ("rw=randread:4\npercentage_random=50", "may be partly sequential", "remove percentage_random"),
     (
@@ -185,7 +185,11 @@ REFUSALS: list[tuple[str, str, str]] = [
     ("rw=randread\nrandom_distribution=sequence:", "not a list of 1 to 64", "sequence:2,0,1"),
     ("rw=randread:0", "rw=randread:0: a run of 0 I/Os", "1 or more"),
     ("rw=read:100", "hole of 100 bytes", "multiple of 512"),
-    ("rw=randread:8\nrw_sequencer=identical", "several I/Os to the same address", "leave it out"),
+    (
+        "rw=randread:8\nrw_sequencer=identical",
+        "several I/Os to the same address",
+        "omit rw_sequencer",
+    ),
     ("nrfiles=300", "1048576 bytes in 300 files", "fewer files"),
     ("read_iolog=/none/there", "cannot read /none/there: no such file", ""),
     ("verify_only=1", "option verify_only is not supported", "data are not stored"),
@@ -209,7 +213,7 @@ REFUSALS: list[tuple[str, str, str]] = [
     ("size=3z", "zones", ""),
     ("size=120%", "percentage must be 0% to 100%", ""),
     ("bs=1000", "not a multiple of the drive's sector size", "512"),
-    ("bs=4k,8k,16k,32k", "more than three parts", "read,write,trim"),
+    ("bs=4k,8k,16k,32k", "more than three comma-separated values", "read,write,trim"),
     ("runtime=10min", "microseconds", "us, ms, s, m, h or d"),
     ("runtime=10:30", "not a time", "30s"),
     ("iodepth=0", "0 is out of range", "1 to 65536"),
@@ -222,22 +226,26 @@ REFUSALS: list[tuple[str, str, str]] = [
     ("ioengine=cpuio", "uses the processor", "libaio"),
     ("ioengine=psync\nio_submit_mode=offload", "offload", "libaio"),
     ("filename=/dev/sda:/dev/sdb", "several drives", "each"),
-    ("rw=write\nfsync=4\nfdatasync=8", "differ", "remove one of them"),
+    ("rw=write\nfsync=4\nfdatasync=8", "different intervals", "remove either fsync"),
     ("rw=write\nfdp=1", "plids is missing", "plids=0-3"),
-    ("rw=write\nwrite_hint=short\nfdp=1\nplids=7", "different streams", "remove one of them"),
+    (
+        "rw=write\nwrite_hint=short\nfdp=1\nplids=7",
+        "different streams",
+        "remove one of these options",
+    ),
     ("rw=write\ndataplacement=fdp\nplid_select=scheme\nplids=1", "scheme", "range"),
     ("bssplit=4k/80:8k/50", "add up to 130 %", ""),
-    ("bssplit=4k/50\nbsrange=4k-8k", "are mutually exclusive", "remove one of them"),
+    ("bssplit=4k/50\nbsrange=4k-8k", "are mutually exclusive", "remove one of the two options"),
     ("direct=yes", "neither 0 nor 1", ""),
     (
         "rate=1m\nthinktime=1ms\nthinktime_iotime=1",
         "thinktime_iotime and rate",
-        "remove one of them",
+        "remove one of the two options",
     ),
     (
         "thinktime=1ms\nthinktime_iotime=1\nthinktime_blocks=2",
         "thinktime_blocks",
-        "remove one of them",
+        "remove one of the two options",
     ),
     ("fill_device=1\nrw=randwrite", "requires sequential writes", "size=100%"),
     ("filesize=1m-2m", "random file sizes", "filesize="),
@@ -250,9 +258,13 @@ REFUSALS: list[tuple[str, str, str]] = [
     ("number_ios=8000p\nloops=2000000", "too large", ""),
     ("rate=2t", "too fast", ""),
     ("runtime=999999999999h", "too long", ""),
-    ("rw=randread\nrandom_distribution=zipf:nan", "theta is nan", "at most 10"),
+    (
+        "rw=randread\nrandom_distribution=zipf:nan",
+        "the zipf theta nan is out of range",
+        "at most 10",
+    ),
     ("iodepth", "option iodepth requires a value", ""),
-    ("description=", "requires a value", ""),
+    ("description=", "the value is missing", ""),
 ]
 
 
@@ -271,10 +283,10 @@ def test_refusal_names_file_line_and_reason(extra: str, message: str, hint: str,
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "has no job"),
-        ("[global]\nbs=4k\n", "has no job"),
+        ("", "contains no job"),
+        ("[global]\nbs=4k\n", "contains no job"),
         ("bs=4k\n[j]\n", "job.fio:1: 'bs=4k' is outside any section"),
-        ("[j\nsize=1m\n", "job.fio:1: '[j' is not a section"),
+        ("[j\nsize=1m\n", "job.fio:1: '[j' is not a valid section heading"),
         ("[j]\nsize=1m\n=4k\n", "contains no option name"),
         ("[j]\nsize=1m\n\0", "not a text file"),
     ],
@@ -293,7 +305,7 @@ def test_all_problems_of_a_file_are_told_at_once(load) -> None:  # type: ignore[
             environment={},
         )
     first, *lines = str(caught.value).split("\n")
-    assert first.endswith("job.fio: 6 problems")
+    assert first.endswith("job.fio: the file has 6 problems")
     numbers = sorted(int(line.split("job.fio:")[1].split(":")[0]) for line in lines)
     assert numbers == [4, 7, 9, 10, 12, 14], lines
     assert "(did you mean 'iodepth'?)" in str(caught.value)

@@ -48,7 +48,7 @@ KINDS = [
     "rw=write\nbs=16k,4k\nwrite_bw_log\nwrite_lat_log=x\nlog_prio=1\ngtod_reduce=0",
 ]  # fmt: skip
 REFUSED = {
-    "zonemode=zbd\nrw=write\nzonesize=8k\nbs=64k": "larger than the 8192 of a zone",
+    "zonemode=zbd\nrw=write\nzonesize=8k\nbs=64k": "exceeds the zone capacity of 8192 bytes",
     "num_range=8\nrw=write": "applies only to trims",
     "sprandom=1\nrw=randread": "rw=randwrite",
     "rw=rw\nsg_write_mode=verify_bytchk_01": "cannot convert its writes",

@@ -79,9 +79,12 @@ def test_options_change_the_log(extra: str, log: IoLog, ios: int | None, tmp_pat
 @pytest.mark.parametrize(
     ("log", "message"),
     [
-        ("0, 0, 4096\n", "io.log:1: is not a fio I/O log"),
-        ("fio version 2 iolog\n/d add\n", "has no I/Os"),
-        ("fio version 2 iolog\n/d read 100 512\n", "io.log:2: offset 100, length 512: not in sect"),
+        ("0, 0, 4096\n", "io.log:1: the file is not a fio I/O log"),
+        ("fio version 2 iolog\n/d add\n", "contains no I/Os"),
+        (
+            "fio version 2 iolog\n/d read 100 512\n",
+            "io.log:2: offset 100 or length 512 is not a multiple",
+        ),
         (
             "fio version 2 iolog\n/d read 0\n",
             "io.log:2: '/d read 0' is not a valid action in a version 2",
@@ -91,7 +94,7 @@ def test_options_change_the_log(extra: str, log: IoLog, ios: int | None, tmp_pat
             "fio version 3 iolog\n1 /d wait 5 0\n",
             "io.log:2: the action wait is allowed only in version 2",
         ),
-        ("fio version 2 iolog\n/d read 0 0\n", "io.log:2: an I/O of 0 bytes"),
+        ("fio version 2 iolog\n/d read 0 0\n", "io.log:2: the log contains an I/O of 0 bytes"),
         ("fio version 2 iolog\n/d read 1048576 512\n", "extends to byte 1049088"),
         ("fio version 2 iolog\n/d read 0 512\n/e read 0 512\n", "names 2 files"),
     ],

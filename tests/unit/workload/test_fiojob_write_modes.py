@@ -40,7 +40,7 @@ REFUSALS = [
         "a job with read and write cannot convert its writes",
         "a separate job for the reads",
     ),
-    ("rw=write\nwrite_mode=uncor\nrate_min=1m", "rate_min counts writes", "leave it out"),
+    ("rw=write\nwrite_mode=uncor\nrate_min=1m", "rate_min counts writes", "omit the option"),
     ("rw=write\nwrite_mode=zone_append", "requires zones", "zonemode=zbd"),
     ("write_mode=write/60:zeroes/30", "add up to 90 %", ""),
     ("write_mode=write/60", "neither a mode nor", "write/60:zeroes/40"),

@@ -221,7 +221,7 @@ def test_a_drive_without_a_fit_is_not_predicted(base: str, tmp_path: Path) -> No
     validation = CrossValidation(specs, figures, 5)
     assert list(validation.figures) == _asked(device)
     assert set(validation.loads()) == {device}
-    with pytest.raises(ConfigError, match="no figures of none to predict"):
+    with pytest.raises(ConfigError, match="no figures for none to predict"):
         CrossValidation(specs, figures, 5, ["none"])
 
 

@@ -182,7 +182,7 @@ def test_a_wrong_sheet_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="pcie is 9"):
         read_sheets(path)
     path.write_text("name,capacity_gb\nAcme,960\n")
-    with pytest.raises(ConfigError, match="no column 'drive'") as caught:
+    with pytest.raises(ConfigError, match="does not contain the column 'drive'") as caught:
         read_sheets(path)
     assert caught.value.hint is not None and "dwpd, read_latency_us" in caught.value.hint
     for cell, year, message in (("PLC", "2021", "unknown cell 'plc'"), ("tlc", "12000", "'12000'")):
