@@ -188,7 +188,7 @@ def open_trace(
     if format == PARQUET or (format is None and _is_parquet(path)):
         if member is not None:
             raise ConfigError(
-                f"{path} is not an archive, so a member cannot be selected", hint="drop --member"
+                f"{path} is not an archive, so a member cannot be selected", hint="omit --member"
             )
 
         return _ParquetSource(path, columns)

@@ -182,9 +182,9 @@ def test_differences_of_runs(store: Store) -> None:
 
 
 def test_mistakes_of_the_store(store: Store) -> None:
-    with pytest.raises(ConfigError, match="matches 2 runs"):
+    with pytest.raises(ConfigError, match="matches the names of 2 runs"):
         store.load("run-")
-    with pytest.raises(ConfigError, match="has no run"):
+    with pytest.raises(ConfigError, match="does not contain a run"):
         store.tag("nothing", add=["x"])
-    with pytest.raises(ConfigError, match="returns no result"):
+    with pytest.raises(ConfigError, match="does not return rows"):
         store.sql("-- nothing")

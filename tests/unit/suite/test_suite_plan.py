@@ -140,7 +140,7 @@ def test_a_sweep_of_over_provisioning_makes_the_drives(tmp_path: Path) -> None:
         device = show_device(str(path))
         share = 100 * (device.raw_bytes / device.capacity_bytes - 1)
         assert share == pytest.approx(percent, abs=0.2)
-    with pytest.raises(ConfigError, match="cannot be changed"):
+    with pytest.raises(ConfigError, match="cannot change"):
         plan_sweep("wsat", "/dev/x", spare(7.0, 28.0), {}, folder=tmp_path)
 
 

@@ -208,7 +208,7 @@ def load_of(trace: Trace, rules: Rules) -> Load:
     if not size:
         raise ConfigError(
             "the capture does not record its number of records and operations",
-            hint="remove the capture to capture Cassandra again",
+            hint="remove the file to capture Cassandra again",
         )
     io = file_io(trace.table, rules)
     written = io.native.footprint(WRITEBACK)["written_bytes"]
