@@ -220,7 +220,7 @@ def test_the_error_of_a_file_that_is_not_a_trace_takes_a_single_line(
     pq.write_table(pa.table({"a": [1]}), parquet)
     out = tmp_path / "out.parquet"
     for name, why in [
-        ("gone", "does not exist"), ("", "is a folder"), ("empty", "is empty"), ("text", "not a trace"),
+        ("gone", "no such file"), ("", "is a folder"), ("empty", "is empty"), ("text", "not a trace"),
         ("noise", "not a trace"), ("fifo", "not a regular file"), ("cut.csv.gz", "truncated"),
         ("table.parquet", "does not contain the column"),
     ]:  # fmt: skip
