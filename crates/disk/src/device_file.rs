@@ -60,7 +60,7 @@ pub fn describe(toml: &LocatedToml, seed: u64) -> Answer<DiskConfig> {
     check_together(&disk, &config)?;
     let in_drive = u64::from(config.link.queues) * u64::from(config.link.queue_depth);
     reject! { link,
-        "queue_depth" if in_drive > 4096 => // Tags of commands in flight have 16 bits.
+        "queue_depth" if in_drive > 4096 => // Command tags are 16 bits wide.
             "the queues hold {in_drive} commands; a disk supports at most 4,096";
     }
     if let (Some(table), Some(flash)) = (&flash, &config.flash_cache) {

@@ -149,7 +149,7 @@ impl FileLayout {
             FileOp::Write => {}
             FileOp::Truncate => self.free(event.file, first_whole, u32::MAX, out),
             FileOp::Punch => self.free(event.file, first_whole, (end / SLOT_BYTES) as u32, out),
-            // An object that exists before its creation was left by an earlier round.
+            // If the object already exists when it is due to be created, an earlier round left it.
             FileOp::Unlink | FileOp::Create => self.unlink(event.file, out),
             FileOp::Sync => return self.write_back(event.file, out),
         }

@@ -1,4 +1,4 @@
-//! A bounded I/O queue, which lets the reader or generator run ahead of the issue.
+//! A bounded I/O queue that lets the reader or generator run ahead of the issuing thread.
 
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 

@@ -2,8 +2,9 @@
 //! would issue them. Fast-forward is used for preconditioning; only the drive's counters are
 //! measured.
 //!
-//! Closed-loop threads take turns. In each turn, a thread issues as many I/Os as its queue holds,
-//! which is its fraction on a fair drive. Open-loop threads follow their schedules.
+//! Closed-loop threads take turns. In each turn, a thread issues as many I/Os as its queue depth,
+//! which is its share of the I/Os on a drive that serves queues fairly. Open-loop threads follow
+//! their schedules.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -134,8 +134,8 @@ impl Media {
         let first = self.controller_free + self.access_time;
         let last = self.controller_free + Nanos(self.access_time.0 * count);
         self.controller_free = last;
-        // Each access starts once it has been issued and the previous access has completed. The
-        // critical path starts with the bank, the first access or the last access.
+        // Each access starts once it has been issued and the previous access has completed, so the
+        // last one waits for the bank, for the issue of the first access, or for its own issue.
         let busy = self.bank_free[bank].max(first) + Nanos(time.0 * count);
         let done = busy.max(last + time);
         debug_assert!(done >= self.bank_free[bank], "a bank serves accesses in order");

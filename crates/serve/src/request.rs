@@ -120,7 +120,7 @@ pub enum Failure {
     NoSpace,
     /// The contents file could not be read or written.
     Io,
-    /// The drive could not correct the data of a read, or they differ from the written data.
+    /// A read was uncorrectable, or it returned data that differ from the written data.
     UnrecoveredRead,
     /// The drive is read-only because it has no spare space left. The contents of a range that was
     /// being written when the failure occurred are undefined.

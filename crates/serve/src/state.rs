@@ -62,10 +62,10 @@ pub enum StateError {
     )]
     Version(char),
     /// Logical block size in bytes that is not in [`crate::LOGICAL_BLOCKS`].
-    #[error("the state is damaged: {0} is no logical block size (512 or 4096 bytes)")]
+    #[error("the state is damaged: {0} is not a valid logical block size (512 or 4096 bytes)")]
     LogicalBlock(u64),
-    /// Address of the server that has locked the state.
-    #[error("another server uses the state; its address is {0}")]
+    /// Path of the journal that another server has locked.
+    #[error("another server uses the state: {0}")]
     InUse(String),
     /// Path of a journal with invalid checksums.
     #[error("{0} is damaged: remove it to continue with the last saved state")]

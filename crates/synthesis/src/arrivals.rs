@@ -172,7 +172,7 @@ fn fit(drawn: &mut [(u64, usize)], length_ns: u64, longest_ns: u64, idle_ns: u64
     if missing >= idle_ns {
         drawn[longest].0 += missing;
     }
-    // Gaps within bursts are shortened last, because all periods share their classes.
+    // Gaps within bursts are shortened last, because all periods share the classes of these gaps.
     let others = total(drawn) - drawn[longest].0;
     let room = length_ns.saturating_sub(drawn[longest].0);
     if others > room {

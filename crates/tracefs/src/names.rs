@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// Maximum number of names, above that of any trace; additional names share the last number.
+/// Maximum number of distinct names. Few traces have as many; further names share one number.
 const NAMES_MAX: usize = 1 << 16;
 const OTHERS: &str = "others";
 const NAME_BYTES_MAX: usize = 256;

@@ -285,7 +285,8 @@ impl JobSpec {
         if let Some(model) = &self.model {
             let has_range = self.range_bytes.is_some() || self.range_pct.is_some();
             reject! {
-                "model" if self.threads != 1 => "a model belongs to one thread";
+                "model" if self.threads != 1 =>
+                    "a model supports only one thread; set threads to 1";
                 "model" if rated || self.log.is_some() =>
                     "a model has its own times and addresses; leave rate and log out";
                 "model" if has_range || self.host_zones.is_some() =>

@@ -238,7 +238,7 @@ def choose_drive(
 
 @dataclass(frozen=True)
 class PlannedChoice:
-    """Drives that a choice would compare, and the expected cost of each level."""
+    """Drives that `choose` would compare, with the estimated time and memory of each level."""
 
     question: Question
     """The question, with the drives that would be compared and the omitted drives."""

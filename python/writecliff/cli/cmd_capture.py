@@ -152,7 +152,7 @@ def _check_choice(
     if sum(given) > 1:
         raise ConfigError(
             "a command, --app and --recover are mutually exclusive",
-            hint="specify only one of the three",
+            hint="specify one, and leave the other two out",
         )
     if app is None:
         for name, value in of_app.items():

@@ -95,7 +95,7 @@ def check_scheduler(address: Scheduler, targets: Sequence[str | None]) -> None:
     for target in targets:
         if address is not None and target is not None and not is_simulated(target):
             raise ConfigError(
-                f"{target} is attached to this machine, so its tests cannot run on a scheduler",
+                f"{target} is attached to this machine, so its tests cannot be sent to a scheduler",
                 hint="omit --scheduler",
             )
 

@@ -40,7 +40,7 @@ class Generation:
     name: str
     die_gbit: int
     planes: int
-    word_lines: int  # Word lines per block, including all strings.
+    word_lines: int  # Word lines per block, summed over all strings.
     page_kib: int
     one_shot: bool
     read_us: dict[str, float]

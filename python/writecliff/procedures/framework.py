@@ -124,7 +124,7 @@ class Checkpoints:
 
 
 class RunInterrupted(WritecliffError):
-    """Error raised after Ctrl-C or SIGTERM stopped a run, whose complete steps are stored."""
+    """Raised when Ctrl-C or SIGTERM stops a run; the completed steps are stored."""
 
     exit_code = 130
 

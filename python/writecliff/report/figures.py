@@ -242,7 +242,7 @@ def confidence(name: str, title: str, data: Data, histogram: Histogram) -> Figur
     )
     highest = min(math.log10(total) if total > 1 else 1.0, float(_MAX_NINES))
     top = 1 - 10 ** -max(highest, 1.0)
-    # At the maximum, all I/Os are complete, so the curve leaves the plot.
+    # No I/O takes longer than the maximum, so the curve leaves the logarithmic axis there.
     x = np.append(x, float(histogram.max_ns or 0) / unit.size)
     y = np.append(y, 1 - (1 - top) / 10)
     axes.step(x, y, where="post", color=style.BLUE, label="all I/Os")

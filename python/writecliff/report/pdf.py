@@ -70,7 +70,7 @@ def _weasyprint() -> Any:
         ) from None
     except OSError as error:  # cffi raises this error if a library is missing.
         raise PdfUnavailableError(
-            f"PDF reports require the library Pango: {str(error).splitlines()[0]}",
+            f"PDF reports require the Pango library: {str(error).splitlines()[0]}",
             hint="on Debian: apt-get install libpango-1.0-0 libpangoft2-1.0-0",
         ) from None
     logger = logging.getLogger("weasyprint")
@@ -87,7 +87,7 @@ def _font_files() -> list[str]:
 
 
 def _fetcher(allowed: list[str]) -> Any:
-    """Return a fetcher that serves the fonts and rejects all other addresses."""
+    """Return a URL fetcher that serves the fonts and rejects all other URLs."""
     from weasyprint.urls import URLFetcher
 
     class Fonts(URLFetcher):  # type: ignore[misc]

@@ -21,7 +21,7 @@ def typed(document: Mapping[str, object], kind: type[T], path: Path) -> T:
     """Return an instance of the dataclass `kind` with a document's values, ignoring unknown keys.
 
     Raises:
-        StoreError: If a key is missing or a value has a different type; the message names `path`.
+        StoreError: If a key is missing or a value has the wrong type; the message names `path`.
     """
     import msgspec
 

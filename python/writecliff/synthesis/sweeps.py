@@ -418,7 +418,7 @@ def _places(mix: _Mix, sweeps: list[NDArray[np.int64]], kinds: KindsOf) -> list[
 
 
 def _differently_followed(places: list[_Place], of: NDArray[np.int64]) -> int:
-    """Return how many I/Os in a mix have different successors in model and trace."""
+    """Return how many I/Os of a mix are followed by another I/O in the model than in the trace."""
     kinds = len(places)
     drawn = np.repeat(np.arange(kinds), [place.ios for place in places])
     drawn = drawn[np.argsort(np.concatenate([place.at for place in places]), kind="stable")]

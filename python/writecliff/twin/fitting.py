@@ -265,7 +265,7 @@ def _nearest(text: str, path: Path, evidence: Evidence, log: Log) -> tuple[Seque
     # Until times have been fitted, a start does not reveal the die count or the read bottleneck.
     # Therefore, for each die count near the best, the fit includes the best start, and the starts
     # where flash limits all operations or none. Half and twice the die count of the best start are
-    # fitted in any case, because fitted times can compensate for a wrong program time.
+    # always fitted too, because fitted times can compensate for a wrong program time.
     best = far[0][1]
     beside = {(dies, best.suspends) for dies in (best.dies // 2, best.dies * 2)}
     kinds = ((cost <= NEAR * far[0][0], (start.dies, start.suspends)) for cost, start in far)

@@ -156,13 +156,17 @@ REFUSED = "Failed to write to /dev/nvme-fabrics: Connection refused"
             "discover",
             ToolResult(1, "", f"{REFUSED}\n"),
             2,
-            ["127.0.0.1:4420: nvme discover", REFUSED, "--listen 127.0.0.1:4420"],
+            [
+                "127.0.0.1:4420: the command `nvme discover` failed",
+                REFUSED,
+                "--listen 127.0.0.1:4420",
+            ],
         ),
         (
             "connect",
             ToolResult(1, "", "could not add new controller: invalid arguments/configuration"),
             2,
-            ["nvme connect: could not add", "--allow-host"],
+            ["`nvme connect` failed: could not add", "--allow-host"],
         ),
     ],
 )

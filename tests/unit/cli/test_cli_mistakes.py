@@ -91,7 +91,9 @@ def test_output_that_is_a_file(
     Path("taken").touch()
     completed = cli("test wsat --on sim:fake --output taken")
     assert completed.code == 2
-    assert completed.err == "error: taken is a file\nhint: give a new directory\n"
+    assert (
+        completed.err == "error: taken is a file, not a directory\nhint: specify a new directory\n"
+    )
 
 
 @pytest.mark.parametrize(("closed", "code"), [("1>&-", 0), ("2>&-", 0), ("1>&- 2>&-", 0)])

@@ -441,8 +441,8 @@ error: invalid size '10G'
 hint: 'G' is ambiguous (a power of 1000 or 1024): write "10 GB" or "10 GiB"
 """),
     "test wsat --resume nowhere": snapshot("""\
-error: nowhere is not a run directory: it has no manifest.json
-hint: give the directory that `writecliff test` printed
+error: nowhere is not a run directory: it does not contain manifest.json
+hint: specify the directory that `writecliff test` printed
 """),
     "run": snapshot("""\
 error: missing argument FILE for `writecliff run`

@@ -268,8 +268,8 @@ MIXED = figure_units((LoadStep(Workload("w", (Job(name="a", read_pct=50), Job(na
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("p99.99 <= 1", "give one of a/reads/p99.99, a/writes/p99.99, a (2)/writes/p99.99"),
-        ("writes/p99.5 <= 1", "give one of a/writes/p99.5, a (2)/writes/p99.5"),
+        ("p99.99 <= 1", "specify one of a/reads/p99.99, a/writes/p99.99, a (2)/writes/p99.99"),
+        ("writes/p99.5 <= 1", "specify one of a/writes/p99.5, a (2)/writes/p99.5"),
         ("a/writes/service/p9 <= 1", None),
         ("reads/p99.5 <= 1", None),
         ("readz/iops >= 1", "the figures are a/reads/iops, "),

@@ -158,4 +158,4 @@ def test_every_family_has_further_capacities_that_run() -> None:
 def test_a_capacity_too_far_from_all_others_is_refused(name: str) -> None:
     with pytest.raises(ConfigError, match=f"{name} is too far from the known capacities") as error:
         read_device_file(name)
-    assert error.value.hint == "choose 60 to 122,880 GB"
+    assert error.value.hint == "choose a capacity from 60 to 122,880 GB"

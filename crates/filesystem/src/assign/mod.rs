@@ -104,7 +104,7 @@ pub struct MisTag<'a> {
 }
 
 impl<'a> MisTag<'a> {
-    /// Sends the fraction `share` of the writes of `inner` to a random other stream.
+    /// Sends a fraction `share` of `inner`'s writes to a different, randomly chosen stream.
     pub fn new(inner: Box<dyn Assigner + 'a>, share: f64, streams: u16, seed: u64) -> Self {
         Self { inner, share, streams, random: Prng::derive(seed, 0x6d69_7374) }
     }

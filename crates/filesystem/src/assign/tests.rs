@@ -133,9 +133,9 @@ fn multi_queue_promotes_by_powers_of_two() {
 fn multi_queue_demotes_idle_chunks_stepwise_and_promotes_them_again() {
     let mut queues = MultiQueue::new(1 << 16, 4);
     rewrite(&mut queues, 7, 8, 0, 1);
-    // The hottest chunk is written at every access, so its lifetime is 1. After two accesses to
-    // other chunks, the hottest chunk has expired and moves to queue 2. After two more accesses,
-    // the hottest chunk moves to queue 1.
+    // The hottest chunk is rewritten on every access, so its lifetime is one access. After two
+    // accesses to other chunks, the hottest chunk has expired and moves to queue 2. After two more
+    // accesses, the hottest chunk moves to queue 1.
     let idle = |queues: &mut MultiQueue, from: u32, n: u32| {
         (from..from + n).for_each(|chunk| {
             rewrite(queues, 256 * chunk, 1, 0, 0);

@@ -117,7 +117,7 @@ fn the_size_of_a_logical_block_is_kept() {
     // Other logical block sizes are rejected.
     parts.logical_block = Bytes(520);
     state::save(&parts, &path).unwrap();
-    assert!(refusal(drive(), &path).contains("520 is no logical block size"));
+    assert!(refusal(drive(), &path).contains("520 is not a valid logical block size"));
     fs::remove_file(&path).unwrap();
 }
 

@@ -175,7 +175,7 @@ fn a_checkpoint_that_stops_writes_lets_reads_pass() {
     ssd.idle_until(begun + Nanos(5_000_000));
     assert_eq!(ssd.counters().housekeeping.unwrap().checkpoints, 1);
     assert!(alone(&mut ssd, read(1, 1)) < 200_000);
-    // The core has 50 ms of work in addition to the 12.8 ms of work that fits into the buffer.
+    // The core has 50 ms of work on top of the 12.8 ms for the requests that fit in the buffer.
     let opens = begun.0 + 50_000_000 - 12_800_000;
     let waited = alone(&mut ssd, write(9, 1));
     assert!(waited > opens - begun.0 - 6_000_000, "{waited} ns");

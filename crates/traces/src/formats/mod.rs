@@ -23,7 +23,7 @@ pub struct Format {
     pub columns: &'static str,
     /// Units of times, addresses and lengths.
     pub units: &'static str,
-    /// Creates a parser for the start of a file.
+    /// Creates a parser at the start of a file.
     pub make: fn() -> Box<dyn Parser>,
 }
 

@@ -308,7 +308,7 @@ def _is_in_memory(folder: str) -> bool:
 
 
 def _free_memory() -> int:
-    """Return half of the available memory, so that enough memory remains for the machine."""
+    """Return half of the available memory, which leaves enough for the rest of the system."""
     for line in (read_text(System().proc / "meminfo") or "").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024 // 2

@@ -406,8 +406,8 @@ def _case(name: str, path: Path, rules: Rules, device: str) -> Row:
 
 # Benchmark of a whole command in a separate process, timed from the start of Python.
 #
-# The command runs like an installed program, whose compiled modules Python caches. Some
-# environments disable this cache (PYTHONDONTWRITEBYTECODE), so that each start would recompile all
+# The command runs as if it were installed, with Python's cache of compiled modules. Some
+# environments disable this cache (PYTHONDONTWRITEBYTECODE), and each start would then recompile all
 # modules.
 
 

@@ -150,7 +150,7 @@ class Trials:
                     if (code := child.poll()) is not None and not server.power_cuts:
                         raise WritecliffError(
                             f"{self._plan.program.name} exited with code {code} before write "
-                            f"{at_write} of the drive: {self._last_line('run')}",
+                            f"{at_write} reached the drive: {self._last_line('run')}",
                             hint="let the program run longer, or reduce --writes",
                         )
                     time.sleep(_LOOK_S)

@@ -1,4 +1,4 @@
-"""Comparisons of runs that share figures.
+"""Comparisons of runs that report the same metrics.
 
     runs.py        the compared data of a run: set-up, headline figures and curves
     contenders.py  contenders read from runs, suites, sweeps and saved answers, and their labels
