@@ -367,7 +367,7 @@ def _drive_text(data: TestData) -> str:
 def _notes(data: TestData) -> tuple[str, ...]:
     notes = [
         "Sizes are decimal (1 GB = 10^9 bytes), block sizes binary (4 KiB = 4096 bytes). Drive "
-        "fills refer to the user capacity of {units.size(data.capacity_bytes)}.",
+        f"fills refer to the user capacity of {units.size(data.capacity_bytes)}.",
         "This page depends on the run directory alone. Its Report Run Date is the date of the last "
         "change of the data, so the report of a run is byte-equal whenever it is written.",
     ]

@@ -76,6 +76,7 @@ def test_pauses_between_steps_are_disclosed(
     text = "The drive was idle between the steps for "
     assert any(line.startswith(text) for line in model.disclosures) is disclosed
     assert any(line.startswith(text) for line in model.notes) is noted
+    assert not any("{" in line for line in model.notes)
 
 
 def test_versions_and_purge_read_well(tmp_path: Path) -> None:
