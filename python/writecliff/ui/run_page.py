@@ -114,7 +114,9 @@ def _warnings(manifest: Manifest | None) -> Iterator[str]:
         yield shown(item.get("text") or item.get("option") or item)
     yield from map(shown, manifest.warnings)
     for item in manifest.interruptions:
-        yield shown(f"interrupted after {item.get('after_steps')} steps, resumed")
+        steps = item.get("after_steps")
+        text = units.plural(steps, "step") if isinstance(steps, int) else f"{steps} steps"
+        yield shown(f"interrupted after {text}, resumed")
 
 
 def _groups(details: Details) -> Iterator[tuple[str, Pairs]]:

@@ -123,6 +123,7 @@ def test_text_of_a_run_stays_text(store: Path) -> None:
         versions={EVIL: EVIL}, deviations=({"text": EVIL},),
         phases=({"name": EVIL, "detail": EVIL, "started": EVIL},),
         expectations=({"text": EVIL},),
+        interruptions=({"after_steps": EVIL}, {"after_steps": 1}, {"after_steps": 2}),
     )  # fmt: skip
     (folder / "manifest.json").write_bytes(sealed_document(SCHEMA, asdict(manifest)))
     (folder / "tags.json").write_bytes(sealed_document(TAGS_SCHEMA, {"tags": [EVIL]}))
@@ -138,6 +139,7 @@ def test_text_of_a_run_stays_text(store: Path) -> None:
             for bad in ("<script>alert", "<img src=x", '"><script', '" onfocus'):
                 assert bad not in page.text, bad
         assert [page.status for page in pages] == [200, 200, 200, 200, 404, 404, 400, 400]
+        assert "after 1 step, resumed" in pages[1].text and "after 2 steps" in pages[1].text
         for path in ("/api/series", "/api/overlay", "/api/status"):
             answer = served.of(path, run)
             assert answer.headers["Content-Type"].startswith("application/json")
