@@ -33,7 +33,7 @@ WHAT_IF = "what-if"  # Folder for runs with changed drives or loads.
 SYNTHETIC = "synthetic"  # Folder for the workload that is synthesised from a trace.
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Choice(Shows):
     """Result of `choose_drive`: `answer.ranked`, `answer.verdict`."""
 
@@ -58,6 +58,14 @@ class Choice(Shows):
 
     def _shown(self) -> Shown:
         return Shown(self.answer.verdict, [f"page: {self.page}"], [self.table()])
+
+    def _shown_in_notebook(self) -> Shown:
+        from writecliff.choice.page import page_of
+        from writecliff.report.colours import one_page
+        from writecliff.report.pages import first_screen
+
+        with one_page():
+            return self._shown()._replace(screen=first_screen(page_of(self.answer, self.path)))
 
 
 def _table(answer: Answer) -> Grid:

@@ -25,11 +25,23 @@ if TYPE_CHECKING:
     from writecliff.workload.model import Workload
 
 PathLike = str | Path
+_ROUNDS_SHOWN = (
+    "seq",
+    "phase",
+    "round",
+    "label",
+    "elapsed_ns",
+    "iops",
+    "latency_mean_ns",
+    "latency_p999_ns",
+    "drive_fills",
+    "waf",
+)
 
 
 @dataclass(frozen=True)
 class Run(Shows):
-    """A run on disk, which notebooks display as its outcome and figures.
+    """A run on disk, which notebooks display as the first screen of its report.
 
     Tables and figures are read when first accessed. A run that was just measured already has its
     report.
@@ -82,10 +94,13 @@ class Run(Shows):
 
     @property
     def rounds(self) -> Table:
-        """The table of steps, in execution order (docs/reference/run-directory.md)."""
+        """The table of steps, in execution order (docs/reference/run-directory.md).
+
+        Notebooks display the most used columns; `rounds.wide()` displays all.
+        """
         from writecliff.api.tables import Table
 
-        return Table(self.directory.rounds())
+        return Table(self.directory.rounds(), shown=_ROUNDS_SHOWN)
 
     @property
     def intervals(self) -> Table:
@@ -155,6 +170,18 @@ class Run(Shows):
             return Shown(title, [*lines, self.verdict], [figures_grid(self.figures)])
         except WritecliffError as error:  # The run has no figures yet.
             return Shown(title, [*lines, str(error)])
+
+    def _shown_in_notebook(self) -> Shown:
+        from writecliff.report.damage import damage_reported
+        from writecliff.report.pages import first_screen
+
+        try:
+            with damage_reported(self.path):
+                model = self.report.model()
+        except WritecliffError:
+            return self._shown()
+        lines = [f"{model.title} ({self.status}, {self.path})"]
+        return Shown(model.finding, lines, screen=first_screen(model))
 
 
 def load_run(path: PathLike) -> Run:

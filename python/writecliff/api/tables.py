@@ -41,10 +41,18 @@ class Table(Shows):
     [26, 5]
     """
 
-    def __init__(self, arrow: pa.Table, title: str = "") -> None:
-        """Wrap the Arrow table `arrow`, and display `title` above it."""
+    def __init__(self, arrow: pa.Table, title: str = "", shown: Sequence[str] = ()) -> None:
+        """Wrap the Arrow table `arrow`, and display `title` above it.
+
+        `shown` contains the names of the displayed columns (default: all columns).
+        """
         self.arrow = arrow
         self._title = title
+        self._columns = shown
+
+    def wide(self) -> Table:
+        """Return the same table, which displays all columns."""
+        return Table(self.arrow, self._title)
 
     def to_pandas(self) -> Any:
         """Return a `pandas.DataFrame`. Raises ConfigError if pandas is not installed."""
@@ -70,14 +78,17 @@ class Table(Shows):
         return str(self)
 
     def _shown(self) -> Shown:
-        head = [str(name) for name in self.arrow.column_names]
+        shown = self.arrow.select(self._columns) if self._columns else self.arrow
+        head = [str(name) for name in shown.column_names]
         if not head:
             return Shown(self._title, ["no columns"])
-        first = self.arrow.slice(0, ROWS)
+        total = self.arrow.num_columns
+        lines = [f"{len(head)} of {total} columns; .wide() displays all"] * (len(head) < total)
+        first = shown.slice(0, ROWS)
         columns = [[_cell(value) for value in column.to_pylist()] for column in first.columns]
         rows = list(zip(*columns, strict=True))
-        align = "".join("r" if _is_number(field.type) else "l" for field in self.arrow.schema)
-        return Shown(self._title, (), [Grid(head, rows, align, self.arrow.num_rows)])
+        align = "".join("r" if _is_number(field.type) else "l" for field in shown.schema)
+        return Shown(self._title, lines, [Grid(head, rows, align, self.arrow.num_rows)])
 
 
 def _is_number(kind: Any) -> bool:

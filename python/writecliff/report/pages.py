@@ -24,10 +24,12 @@ from writecliff.errors import ConfigError, encoded
 from writecliff.report.csvs import with_data, write_files
 from writecliff.report.model import Figure, ReportModel, Section, with_lead
 from writecliff.report.table import DataFile
+from writecliff.shown import Screen
 from writecliff.store.files import write_atomically
 
 # Style that matplotlib writes into each figure.
 SVG_STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"
+_IMAGE_PX_PER_PT = 1.7  # Size of an image on the screen.
 _BEGIN_BYTES = 64  # Number of bytes at the start of a page that contain its document type.
 
 
@@ -87,6 +89,22 @@ def render_page(page: Page, *, paper: str = "") -> str:
         paper: See `render_html`.
     """
     return rendered("comparison.html.j2", page=whole(page), paper=Markup(paper))
+
+
+def first_screen(page: ReportModel | Page) -> Screen:
+    """Return the first screen of the page of one or several runs, with a single plot."""
+    figures: list[tuple[str, str, str]] = []
+    if isinstance(page, Page):
+        question, lead, obtained = page.title, whole(page).lead, [page.stamp, page.intro]
+    else:
+        question, lead, verdict = page.question, page.lead, page.verdict
+        obtained = [page.stamp, f"{verdict.headline}.", *verdict.meaning]
+        for key in page.key_figures[:5]:
+            figures.append((key.label, f"{key.value} {key.unit}".rstrip(), key.note))
+    plot, title = "", ""
+    if lead.figures:
+        plot, title = image_uri(lead.figures[0]), lead.figures[0].title
+    return Screen(question, figures, plot, title, obtained, page.disclosures)
 
 
 def write_page(page: Page, path: Path, *, pdf: Path | None = None, csv: Path | None = None) -> Path:
@@ -216,6 +234,19 @@ def linked(path: str) -> str:
 def data_uri(file: DataFile) -> str:
     """Return a download link in base64, because spreadsheets mishandle percent-encoding."""
     return "data:text/csv;base64," + base64.b64encode(encoded(file.text)).decode()
+
+
+def image_uri(figure: Figure) -> str:
+    """Return the figure as an image with its own size and light and dark colours."""
+    # The style sheet starts with the colours.
+    colours, _, _ = _environment().get_template("report.css").render().partition("* {")
+    style = f"<style>{colours}:root {{ background: var(--page); }}</style>"
+    opening, _, rest = figure.svg.partition(' data-plots="')  # Only the page's script needs it.
+    drawing = rest.partition('">')[2]
+    points = opening.partition('viewBox="0 0 ')[2].partition('"')[0].split()
+    width, height = (f"{_IMAGE_PX_PER_PT * float(number):.0f}" for number in points)
+    svg = f'{opening} width="{width}" height="{height}">{style}{drawing}'
+    return "data:image/svg+xml;base64," + base64.b64encode(encoded(svg)).decode()
 
 
 def quoted(text: str) -> Markup:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
@@ -13,6 +16,7 @@ import writecliff
 from tests.support.small_drive import write_small_drive
 from writecliff import Job, Run, Store, Suite, Workload
 from writecliff.api import Figures, Table
+from writecliff.choice.question import Question
 from writecliff.errors import ConfigError
 from writecliff.report.headline import Headline, Interval
 from writecliff.report.suite_page import SuitePage
@@ -35,7 +39,8 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
         self.tags.append(tag)
-        self.open.append(tag)
+        if tag != "img":
+            self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -82,13 +87,44 @@ def test_text_has_no_control_characters() -> None:
     assert shown.text().splitlines()[0] == r"a\x1b[31m\nb"
 
 
-def test_a_run_shows_what_it_is_and_its_figures(run: Run) -> None:
+def plot_in(thing: Shows) -> ElementTree.Element:
+    """Return the only image of a notebook output, whose colours follow the reader's scheme."""
+    (uri,) = re.findall(r"<img [^>]*src='([^']+)'", thing._repr_html_())
+    kind, _, data = uri.partition(",")
+    assert kind == "data:image/svg+xml;base64"
+    svg = ElementTree.fromstring(base64.b64decode(data))
+    assert "prefers-color-scheme: dark" in "".join(svg.itertext())
+    assert not {name for part in svg.iter() for name in part.attrib if name.startswith("on")}
+    return svg
+
+
+def test_a_run_shows_the_first_screen_of_its_report(run: Run) -> None:
+    model = run.report.model()
     page = page_of(run)
-    assert page.tags.count("tr") == 1 + len(run.figures)
     assert "b" not in page.tags  # The job name is escaped.
-    assert run.verdict in page.text
+    for text in (model.question, model.finding, model.verdict.headline, *model.verdict.meaning):
+        assert text in page.text
+    cards = model.key_figures[:5]
+    assert len(cards) >= 3
+    assert all(f"{card.value} {card.unit}".rstrip() in page.text for card in cards)
+    assert all(text in page.text for text in model.disclosures)
+    svg = plot_in(run)
+    assert float(svg.attrib["width"]) > float(svg.attrib["height"]) > 300
+
+
+def test_the_text_of_a_run_has_its_figures(run: Run) -> None:
     assert str(run).splitlines()[0].startswith("workload on sim:")
-    assert run.figures[0].label in str(run)
+    assert run.verdict in str(run)
+    assert all(figure.label in str(run) for figure in run.figures)
+    assert repr(run) == f"Run(path={run.path!r})"
+
+
+def test_rounds_show_ten_columns_and_all_on_request(run: Run) -> None:
+    rounds = run.rounds
+    assert page_of(rounds).tags.count("th") == 10
+    assert f"10 of {rounds.num_columns} columns; .wide() displays all" in str(rounds)
+    assert page_of(rounds.wide()).tags.count("th") == rounds.num_columns > 50
+    assert "columns;" not in str(rounds.wide())
 
 
 def test_a_run_that_is_damaged_says_so_and_does_not_raise(tmp_path: Path) -> None:
@@ -178,7 +214,30 @@ def test_differences_of_runs(store: Store) -> None:
     same = store.diff("run-1", "run-1")
     assert same.judgement == "equal"
     both = writecliff.compare(store.load("run-1"), store.load("run-2"))
-    assert both.verdict in page_of(both).text
+    page = page_of(both)
+    assert both.verdict in page.text and " against " in page.text
+    assert page.tags.count("tr") == 1 + min(5, len(both.figures))
+    plot_in(both)
+    assert repr(both) == f"<Comparison: {both.verdict}>"
+    assert str(both).count("\n") > len(both.figures)
+
+
+def test_a_choice_shows_its_ranking_and_a_plot(tmp_path: Path) -> None:
+    slow = write_small_drive(tmp_path, program='["9 ms"]').rename(tmp_path / "slow.toml")
+    usual = write_small_drive(tmp_path).rename(tmp_path / "usual.toml")
+    load = tmp_path / "mix.toml"
+    load.write_text(
+        'name = "mix"\n[[job]]\nname = "mix"\nread = "70 %"\nqueue_depth = 8\nduration = "2 s"\n'
+    )
+    drives = (str(usual), str(slow))
+    question = Question(workload=str(load), candidates=drives, precondition="none")
+    choice = writecliff.choose_drive(question, output=tmp_path / "choice", workers=1)
+    page = page_of(choice)
+    assert "Which drive for mix?" in page.text and choice.answer.verdict in page.text
+    assert page.tags.count("tr") == 3
+    assert "2 simulated drives under the same load" in page.text
+    plot_in(choice)
+    assert repr(choice) == f"<Choice: {choice.answer.verdict}>"
 
 
 def test_mistakes_of_the_store(store: Store) -> None:

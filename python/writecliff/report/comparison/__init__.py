@@ -30,8 +30,10 @@ from writecliff.report.comparison.runs import Difference, Run
 from writecliff.report.comparison.verdict import verdict_of
 from writecliff.shown import Grid, Shown, Shows
 
+_FIGURES = 5  # Maximum number of figures in a notebook.
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Comparison(Shows):
     """Contenders and their shared figures, created by `compare`."""
 
@@ -75,7 +77,17 @@ class Comparison(Shows):
             rows.append((name, *cells, figure.sample.unit, figure.margin_text))
         head = ("figure", *self.labels, "unit", "apart")
         grid = Grid(head, rows, f"l{'r' * len(self.labels)}lr")
-        return Shown("", [self.verdict], [grid] if rows else [])
+        return Shown(self.verdict, (), [grid] if rows else [])
+
+    def _shown_in_notebook(self) -> Shown:
+        from writecliff.report.comparison.page import comparison_page
+        from writecliff.report.pages import first_screen
+
+        shown = self._shown()
+        grids = [
+            grid._replace(rows=grid.rows[:_FIGURES], total=len(grid.rows)) for grid in shown.grids
+        ]
+        return shown._replace(grids=grids, screen=first_screen(comparison_page(self)))
 
 
 def compare(paths: Sequence[Path], cache: dict[Path, Run] | None = None) -> Comparison:
