@@ -17,23 +17,24 @@ hand. See the [guide](../guides/runs.md) for its use.
 
 ## Views for SQL
 
-`writecliff runs sql QUERY` runs a query in DuckDB's SQL dialect over these views. Column names
-contain the unit, unknown values are null, and times are UTC. Join the views on `run`.
+`writecliff runs sql QUERY` runs a query in DuckDB's SQL dialect over the views on this page.
+Column names contain the unit, unknown values are null, and times are UTC. Join the views on `run`.
 """
 _TABLES = {
-    "runs": "One row per run, damaged runs included.",
-    "figures": "One row per headline figure of a run, with its 95 % confidence interval.",
-    "tags": "One row per tag of a run.",
+    "runs": "The view has one row per run, including damaged runs.",
+    "figures": "The view has one row per headline figure of a run, including its 95 % interval.",
+    "tags": "The view has one row per tag of a run.",
 }
 _STEPS = """\
 ## `rounds`, `intervals`, `histograms`
 
-The tables of all [run directories](run-directory.md#columns-of-every-table), with `run` as the
-first column. Columns that only some runs have (`figure_...`, latency causes) are null for other
-runs. A run with a damaged table is skipped with a warning.
+These views contain the tables of all [run
+directories](run-directory.md#columns-of-every-table), with `run` as the first column. Columns that
+only some runs have (`figure_...`, latency causes) are null for other runs. The query skips a run
+that has a damaged table, and prints a warning.
 
-The first query on one of these views copies its table from all runs into the catalogue, a few
-milliseconds per run; later queries copy only new runs.
+The first query on one of these views copies the corresponding table from all runs into the
+catalogue, which takes a few milliseconds per run. Later queries copy only the tables of new runs.
 
 ## Files
 
@@ -43,16 +44,16 @@ milliseconds per run; later queries copy only new runs.
 """
 _FILES = (
     ("`runs/`, `suites/`, `sweeps/`, `choices/`, `imports/`",
-     "run directories, at any depth; also directly in the root"),
-    ("`RUN/tags.json`", 'the tags of a run: `schema` `"writecliff/tags/1"`, `tags`, `sha256`'),
+     "run directories at any depth; the root may also contain run directories directly"),
+    ("`RUN/tags.json`", 'tags of a run: `schema` `"writecliff/tags/1"`, `tags`, `sha256`'),
     ("`RUN/figures.json`",
-     "its headline figures, valid while `manifest` equals the `sha256` of its manifest: `schema` "
-     '`"writecliff/figures/1"`'),
-    ("`.writecliff/catalogue-1.parquet`", "one row per run, with figures and tags"),
+     "headline figures of a run (`schema` `\"writecliff/figures/1\"`), valid while `manifest` "
+     "equals the `sha256` of the run's manifest"),
+    ("`.writecliff/catalogue-1.parquet`", "catalogue: one row per run, including figures and tags"),
     ("`.writecliff/TABLE-1-N.parquet`, `TABLE-1.json`",
-     "copies of `rounds`, `intervals`, `histograms`, and their origin"),
+     "copies of `rounds`, `intervals` and `histograms`, and the origin of each copy"),
     ("`.deleted-*`, `.coming-*`",
-     "directories being removed or copied; `runs index` removes leftovers"),
+     "directories that are being removed or copied; `runs index` removes leftovers"),
 )  # fmt: skip
 
 
