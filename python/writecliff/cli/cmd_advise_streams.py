@@ -38,11 +38,11 @@ def advise_streams(
     Parameters
     ----------
     trace
-        The trace, recorded by `writecliff capture`.
+        Trace recorded by `writecliff capture`.
     counts
         A comma-separated list of stream counts to compare (default: 2,4,8).
     output
-        The HTML file to write (default: stream-advice.html).
+        HTML file to write (default: stream-advice.html).
     """
     from writecliff.api import advise_streams as advise
     from writecliff.api import write_page

@@ -56,9 +56,9 @@ def capture(
     Parameters
     ----------
     command
-        The command and its arguments, after "--".
+        Command to run with its arguments, after "--".
     output
-        The trace file to write (default: traces/NAME-TIME.parquet); with --stack, a new folder.
+        Trace file to write (default: traces/NAME-TIME.parquet); with --stack, a new folder.
     root
         Trace only files below this folder, with paths relative to the folder (with --stack, the
         default is the current folder).
@@ -69,11 +69,11 @@ def capture(
     app
         Trace a built-in application load instead of a command: rocksdb, postgres or cassandra.
     records
-        With --app: number of records to load before the operations (postgres: accounts).
+        Number of records that --app loads before the operations start (postgres: accounts).
     operations
-        With --app: number of operations to run on the loaded records (postgres: transactions).
+        Number of operations that --app runs on the loaded records (postgres: transactions).
     folder
-        With --app: folder of the application's data (default: a temporary folder).
+        Folder for the data of the --app application (default: a temporary folder).
     recover
         Build the trace from the events file that a killed capture left behind.
     via
@@ -83,7 +83,7 @@ def capture(
         Trace the requests to this block device, such as /dev/nvme0n1 or a partition, while the
         command runs; without a command, trace for the duration of --for or until Ctrl-C.
     for_
-        With --device and no command: duration of the capture, such as 90s or 1h.
+        Duration of a --device capture that has no command, such as 90s or 1h.
     stack
         Show the command's I/O at each level (page cache, file system, block layer, drive) on the
         page stack.html, as CSV, and in both traces.

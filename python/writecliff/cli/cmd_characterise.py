@@ -35,21 +35,21 @@ def characterise(
     Parameters
     ----------
     trace
-        The trace, in a format listed by `writecliff trace formats`.
+        Trace in a format listed by `writecliff trace formats`.
     format_
         Trace format (default: detected from the content).
     columns
-        Column mapping for a custom CSV or Parquet file, such as
+        Column mapping for a trace in a custom CSV or Parquet format, such as
         time=ts:us,operation=op,offset=lba:sectors,length=size.
     member
         Read only this file from an archive.
     against
-        A second trace to show alongside the first.
+        Second trace to show alongside TRACE.
     on
         Replay the writes on this simulated drive to determine their write amplification: sim:NAME
         or sim:PATH.toml.
     output
-        The HTML file to write (default: workload.html); an existing file is replaced.
+        HTML file to write (default: workload.html); an existing file is replaced.
     csv
         Write the data of every plot and table to this folder as CSV.
     """

@@ -1,4 +1,4 @@
-"""Choose a drive for a load, by limits, weights and prices."""
+"""Choose a drive for a load by limits, weights and prices."""
 
 from __future__ import annotations
 
@@ -63,24 +63,25 @@ def choose(
     Parameters
     ----------
     workload
-        The load: a workload file, a fio job file, a ready-made workload (`writecliff profile
+        Workload to run: a workload file, a fio job file, a ready-made workload (`writecliff profile
         list`), or a block trace, from which `writecliff trace synthesise` would synthesise the
         workload.
     candidates
-        The drives, separated by commas or repeated: names of `writecliff device list`, patterns
-        such as "pm863-*", device files, today (the default: current drives) or all.
+        Candidate drives, as a comma-separated list or a repeated option: names from `writecliff
+        device list`, patterns such as "pm863-*", device files, today (the default: current drives)
+        or all.
     include_discontinued
         Include discontinued drives in the group today.
     capacity
         Capacity of the candidates, such as 1TB..2TB (default: any).
     limit
-        A limit on a figure, such as "p99.99 <= 2 ms", "life >= 5 years", "iops >= 50000" or
+        Limit on a figure, such as "p99.99 <= 2 ms", "life >= 5 years", "iops >= 50000" or
         "reads/p99.9 <= 500 us"; may be repeated.
     weight
         Weight of a figure, as FIGURE=WEIGHT; may be repeated (default: 1 each for p99.99, for life,
         for price if --prices is given, and for IOPS if the load has no rate).
     prices
-        A CSV file of drives and prices, in any currency.
+        CSV file of drive prices, in any currency.
     writes_per_day
         Volume written per day, such as 2TB, for the lifetime estimate (default: the load's write
         rate, around the clock).
@@ -93,8 +94,8 @@ def choose(
     duration
         Duration of each timed job, such as 30min.
     seeds
-        Runs per drive (default: 1). Each repetition prepares a new drive with a different seed, and
-        intervals then apply to the mean over the seeds.
+        Number of runs per drive (default: 1). Each repetition prepares a new drive with a different
+        seed, and intervals then apply to the mean over the seeds.
     scale
         Largest factor by which drives are scaled down at the finest level; 1 simulates whole drives
         (default: down to 100 GB, and by 16 for drives with an SLC cache).
@@ -107,20 +108,21 @@ def choose(
         Repeat the runs of the top three drives with more spare flash, with another queue depth or
         rate, and with streams (default: no; with --resume, the original setting).
     output
-        Directory of the runs; it must be empty or not exist (default: choices/LOAD-TIME).
+        Parent directory of the runs, which must be empty or not exist (default: choices/LOAD-TIME).
     resume
         Resume the choice in this directory. New limits, weights, prices, --budget and --what-if are
         accepted, and the measurements are ranked again.
     store
-        The store for the new runs (default: WRITECLIFF_STORE, else the current folder).
+        Run store for the new runs (default: the store in WRITECLIFF_STORE, else the current
+        folder).
     jobs
         Number of simultaneous runs (default: one per core, as memory allows).
     scheduler
-        Run on a Dask cluster: local, or the address of a scheduler (tcp://HOST:PORT).
+        Dask cluster to run on: local, or the address of a scheduler (tcp://HOST:PORT).
     dry_run
-        List the drives, levels, expected time and memory, estimated with short pilot runs.
+        List the drives and levels, with time and memory estimates from short pilot runs.
     quiet
-        Suppress progress on stderr.
+        Suppress progress output on stderr.
     """
     from writecliff.api.choose import ask, ask_again
 

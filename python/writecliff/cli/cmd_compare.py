@@ -1,4 +1,4 @@
-"""Compare runs, and test differences for significance."""
+"""Compare runs, and test their differences for significance."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ def compare(
     Parameters
     ----------
     paths
-        Run directories, suites, sweeps, folders of runs, or saved output of `run --json` and
+        Run directories, suites, sweeps, folders of runs, or saved output from `run --json` and
         `replay --json`.
     output
-        The HTML file to write (default: comparison.html); an existing file is replaced.
+        HTML file to write (default: comparison.html); an existing file is replaced.
     pdf
-        Also write a PDF next to the HTML file: comparison.pdf.
+        Also write comparison.pdf next to the HTML file.
     csv
-        Write the data of every plot and table to this folder as CSV; it is created if needed.
+        Write the data of every plot and table to this folder as CSV. The folder is created if
+        needed.
     """
     if not paths:
         raise ConfigError(

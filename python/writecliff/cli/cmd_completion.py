@@ -20,7 +20,7 @@ def completion(shell: Literal["bash", "zsh", "fish"], *, json: JsonFlag = False)
     Parameters
     ----------
     shell
-        The shell: bash, zsh or fish.
+        Shell to complete in: bash, zsh or fish.
     """
     script = (FOLDER / shell).read_text(encoding="utf-8")
     if json:

@@ -32,11 +32,11 @@ def demo(
     Parameters
     ----------
     on
-        The simulated drive (sim:NAME).
+        Simulated drive (sim:NAME).
     output
-        Directory of the run and its report; it must be empty or not exist.
+        Directory for the run and its report, which must be empty or not exist.
     quiet
-        Suppress progress on stderr.
+        Suppress progress output on stderr.
     """
     if not on.startswith("sim:"):
         raise ConfigError(

@@ -29,7 +29,7 @@ app.command(cache)
 
 @app.command(name="list")
 def list_command(*, json: JsonFlag = False) -> int:
-    """List the simulated drives; each can be used as sim:NAME.
+    """List the simulated drives, which other commands accept as sim:NAME.
 
     Current drives can be used at other capacities, such as sim:pm9a3-1920, whose parameters are
     derived.
@@ -67,8 +67,9 @@ def show(
     Parameters
     ----------
     name
-        A name from `writecliff device list`, the path of a .toml file, or a block device such as
-        /dev/nvme0n1, for its identity, its health, and the write hints and streams that reach it.
+        Name from `writecliff device list`, path of a .toml file, or block device such as
+        /dev/nvme0n1. For a block device, the command shows the identity, the health, and the write
+        hints and streams that reach the device.
     sheet
         Show a simulated drive as a data sheet, with stated and published values, their sources, and
         simulated performance under the loads that data sheets quote.
@@ -131,7 +132,7 @@ def export(name: str, *, output: OutputPath = None, json: JsonFlag = False) -> i
     Parameters
     ----------
     name
-        A name from `writecliff device list`, or the path of a .toml file.
+        Name from `writecliff device list`, or path of a .toml file.
     output
         Write the device file to this path, which must not exist (default: stdout).
     """
@@ -159,7 +160,7 @@ def export(name: str, *, output: OutputPath = None, json: JsonFlag = False) -> i
 
 @app.command(name="probe")
 def probe_command(path: str, *, json: JsonFlag = False) -> int:
-    """Test which write hints and streams the kernel and a drive accept. Writes nothing.
+    """Test which write hints and streams the kernel and a drive accept, but write no data.
 
     The command tries every write hint (F_SET_RW_HINT), restores the previous hint, and reads the
     queue's write streams. It also queries an NVMe drive for FDP and the Streams directive if
@@ -168,7 +169,7 @@ def probe_command(path: str, *, json: JsonFlag = False) -> int:
     Parameters
     ----------
     path
-        A block device, a file, or a folder (in which an unnamed file is probed).
+        Block device, file or folder to probe. In a folder, the command probes an unnamed file.
     """
     from writecliff.engines.blockdev.data_placement_probe import probe, verdict
 

@@ -1,4 +1,4 @@
-"""Check for missing tools, and show how to install them."""
+"""Check for missing tools and show how to install them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ _MARKS = {"ok": "ok", "limited": "limited", "missing": "-"}
 
 
 def doctor(*, json: JsonFlag = False) -> int:
-    """Check for missing tools, and show how to install them. Changes nothing.
+    """Check for missing tools and show how to install them, but do not change the system.
 
-    Simulated drives need none of these tools. A missing tool affects only the tasks in its row.
+    Simulated drives need none of these tools. A missing tool affects only the tasks in the tool's
+    row.
     """
     from writecliff.api.machine import check_machine
 

@@ -38,14 +38,15 @@ def fio(
     Parameters
     ----------
     on
-        The drive: sim:NAME or sim:PATH.toml. The drive replaces all filename and directory options.
+        Simulated drive: sim:NAME or sim:PATH.toml. The drive replaces all filename and directory
+        options.
     seed
-        Seed of the drive and of all random choices (default: the jobs' randseed).
+        Seed for the drive and all random choices (default: the jobs' randseed).
     precondition
         Initial state of the drive, as for `writecliff run` (default: fill if the jobs read
         unwritten addresses, else none).
     quiet
-        Suppress progress and notes on stderr.
+        Suppress progress output and notes on stderr.
     """
     screen = Screen(quiet=quiet)
     with WorkView(screen).showing() as work:

@@ -20,7 +20,7 @@ app = App(name="profile", help=__doc__)
 
 @app.command(name="list")
 def list_(*, json: JsonFlag = False) -> int:
-    """List the ready-made workloads; run one with `writecliff run NAME`."""
+    """List the ready-made workloads for `writecliff run NAME`."""
     from writecliff.profiles import profile, profile_names
 
     profiles = [profile(name) for name in profile_names()]
@@ -38,12 +38,12 @@ def list_(*, json: JsonFlag = False) -> int:
 
 @app.command
 def show(name: str, *, json: JsonFlag = False) -> int:
-    """Print a ready-made workload as a file that can be edited.
+    """Print a ready-made workload as an editable workload file.
 
     Parameters
     ----------
     name
-        Name of the profile.
+        Name of the ready-made workload, from `writecliff profile list`.
     """
     from writecliff.profiles import profile
 

@@ -38,21 +38,20 @@ class RealOptions:
     """Options for replays on a real drive or a file."""
 
     destroy: str | None = None
-    """For /dev/ targets: the drive's serial number, which confirms that its data may be
-    destroyed."""
+    """Serial number of a /dev/ target, which confirms that the drive's data may be destroyed."""
 
     wipe_signatures: bool = False
-    """For /dev/ targets: allow the test to overwrite partition tables and file systems."""
+    """Allow the test to overwrite partition tables and file systems on a /dev/ target."""
 
     size: str | None = None
-    """For file: targets: size of the test file to create, such as 10GB or 8GiB."""
+    """Size of the test file to create for a file: target, such as 10GB or 8GiB."""
 
     speed: float = 1.0
     """Speed of the replay relative to the recording."""
 
     wrap: bool = False
-    """Wrap addresses beyond the end of the drive around to its start; by default, such a trace is
-    rejected."""
+    """Wrap addresses beyond the end of the drive around to the start of the drive. By default, a
+    trace with such addresses is rejected."""
 
     volume: str | None = None
     """Replay only this volume of the trace."""
@@ -61,7 +60,7 @@ class RealOptions:
     """Trace format (default: detected from the content)."""
 
     columns: str | None = None
-    """Column mapping for a custom CSV or Parquet file."""
+    """Column mapping for a trace in a custom CSV or Parquet format."""
 
 
 ON_SIMULATED = RealOptions()
@@ -89,8 +88,8 @@ def replay(
     Parameters
     ----------
     trace
-        The trace, recorded by `writecliff capture`; for a real drive, in any format listed by
-        `writecliff trace formats`.
+        Trace recorded by `writecliff capture`. For a real drive, the trace can have any format
+        listed by `writecliff trace formats`.
     assign
         Assignment of writes to streams: none, rules, sfr, multi-queue, sepbit or oracle (default:
         rules if --streams is given, else none).
@@ -99,8 +98,8 @@ def replay(
     mistag
         Percentage of writes to assign to a wrong stream.
     output
-        Directory of the run with its report, which must be empty or not exist; on a real drive, the
-        trace of the issued I/Os (default: runs/replay-TRACE-TARGET-TIME, or
+        Directory for the run and its report, which must be empty or not exist. On a real drive, the
+        file for the trace of the issued I/Os (default: runs/replay-TRACE-TARGET-TIME, or
         traces/replay-TRACE-TARGET-TIME.parquet).
     """
     from writecliff.engines.target import is_simulated

@@ -21,18 +21,19 @@ def report(
     power_offset: float = 0.0,
     json: JsonFlag = False,
 ) -> int:
-    """Write the report of a run, and print its path and a one-line outcome.
+    """Write a run's report, and print the report's path and a one-line outcome.
 
     Parameters
     ----------
     run
-        The run directory, as printed by `writecliff test`.
+        Run directory, as printed by `writecliff test`.
     output
-        The HTML file to write (default: report.html in the run directory).
+        HTML file to write (default: report.html in the run directory).
     pdf
-        Also write a PDF next to the HTML file: report.pdf.
+        Also write report.pdf next to the HTML file.
     csv
-        Write the data of every plot and table to this folder as CSV; it is created if needed.
+        Write the data of every plot and table to this folder as CSV. The folder is created if
+        needed.
     power
         Power meter log (CSV: seconds, watts). The log is copied to the run directory, and reports
         of the IOPS test and the block size comparison show power over time.

@@ -54,7 +54,7 @@ def run(
 ) -> int:
     """Run a fio job file or workload on a drive, and write a run directory with a report.
 
-    Such a run can be resumed, reported and compared like a test run.
+    A workload run can be resumed, reported and compared like a test run.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def run(
         A fio job file (.fio), a workload file (.toml), or the name of a ready-made workload
         (`writecliff profile list`).
     seed
-        Seed of all random choices, including preconditioning; runs with different seeds are
+        Seed for all random choices, including preconditioning; runs with different seeds are
         independent repetitions (default: the file's seed for the load, and 1 for the drive).
     precondition
         Initial state of the drive. fill: write the whole capacity once, sequentially, in 128 KiB

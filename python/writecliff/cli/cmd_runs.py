@@ -27,8 +27,8 @@ StoreOption = Annotated[
     str | None,
     Parameter(
         name="--store",
-        help="The store: a folder, or the URL of an object store (default: WRITECLIFF_STORE, else "
-        "the current folder).",
+        help="Run store: a folder, or the URL of an object store (default: the store in "
+        "WRITECLIFF_STORE, else the current folder).",
     ),
 ]
 """Type of a parameter `store`."""
@@ -54,7 +54,8 @@ class SelectionOptions:
     """Select runs with this tag; may be repeated."""
 
     since: str | None = None
-    """Select runs started since this time, such as 2026-01-31, 2026-01-31T14:00, 36h or 7d."""
+    """Select runs that started at or after this time, such as 2026-01-31, 2026-01-31T14:00, 36h or
+    7d."""
 
     where: str | None = None
     """Select runs that meet an SQL condition on the columns of `runs` (see
@@ -105,7 +106,7 @@ def list_(
     store: StoreOption = None,
     json: JsonFlag = False,
 ) -> int:
-    """List the runs of a store, latest first."""
+    """List the runs in a store, latest first."""
     opened = opened_store(store)
     rows = opened.rows(**selection.arguments())
     if json:
@@ -122,7 +123,7 @@ def list_(
 
 @app.command
 def show(run: str, *, store: StoreOption = None, json: JsonFlag = False) -> int:
-    """Show a run's set-up, figures with intervals, limits and tags.
+    """Show a run's set-up, figures with confidence intervals, limits and tags.
 
     Parameters
     ----------
@@ -146,14 +147,14 @@ def tag(
     store: StoreOption = None,
     json: JsonFlag = False,
 ) -> int:
-    """Add or remove tags of a run, as in `runs tag RUN +baseline -draft`.
+    """Add tags to or remove tags from a run, as in `runs tag RUN +baseline -draft`.
 
     Parameters
     ----------
     run
         The run's name, a unique prefix of its name, or its directory.
     changes
-        +TAG adds a tag and -TAG removes it; if omitted, the run's tags are shown.
+        Tag changes: +TAG adds a tag, and -TAG removes a tag (default: show the run's tags).
     """
     for change in changes:
         if change[:1] not in ("+", "-"):
@@ -187,10 +188,10 @@ def delete(
     Parameters
     ----------
     runs
-        Names or paths of the runs; omit them to select runs with --test, --where and similar
+        Names or paths of the runs. Omit all names to select runs with --test, --where and similar
         options.
     yes
-        Delete without confirmation.
+        Delete the runs without confirmation.
     """
     opened = opened_store(store)
     chosen = opened.names(runs, selection.given(), suites=True)
@@ -229,7 +230,7 @@ def index(
     store: StoreOption = None,
     json: JsonFlag = False,
 ) -> int:
-    """Update the catalogue of a store from the figures of its runs.
+    """Update a store's catalogue from the figures of the store's runs.
 
     Other commands update only the catalogue tables that they need. The catalogue is derived from
     the run directories, so its folder .writecliff can be deleted without loss.
@@ -237,7 +238,7 @@ def index(
     Parameters
     ----------
     rebuild
-        Discard the catalogue, and rebuild it from the run directories.
+        Discard the catalogue, and rebuild the catalogue from the run directories.
     tables
         Also copy rounds, intervals and histograms into the catalogue for SQL queries.
     """
@@ -271,7 +272,7 @@ def sql(
     Parameters
     ----------
     query
-        The query, such as "select test, count(*) from runs group by test".
+        SQL query, such as "select test, count(*) from runs group by test".
     csv
         Print all rows as CSV.
     allow_files
@@ -337,7 +338,7 @@ def diff(first: str, second: str, *, store: StoreOption = None, json: JsonFlag =
     first
         Run or suite A: a name in the store, or a path.
     second
-        Run or suite B.
+        Run or suite B: a name in the store, or a path.
     """
     from writecliff.api.store import difference_answer
     from writecliff.cli.runs_view import difference_text
@@ -364,10 +365,11 @@ def export(
     Parameters
     ----------
     runs
-        Names or paths of the runs; omit them to select runs with --test, --where and similar
+        Names or paths of the runs. Omit all names to select runs with --test, --where and similar
         options.
     output
-        The archive: .zip, .tar, .tar.gz or .tar.xz. With --tables, the output folder.
+        Archive to write: .zip, .tar, .tar.gz or .tar.xz. With --tables, the path is the output
+        folder.
     tables
         Write the tables of these runs instead of an archive: runs, figures, tags, rounds, intervals
         and histograms, as Parquet or CSV.
@@ -402,10 +404,9 @@ def import_(
         Run directories, suites, folders of runs, archives, or fio's JSON output (latencies require
         --output-format=json+).
     tag
-        A tag to add to each imported run; may be repeated.
+        Tag to add to each imported run; may be repeated.
     capacity
-        Capacity of the drive of a fio result, such as 960GB (default: the largest size of its
-        jobs).
+        Capacity of the drive in a fio result, such as 960GB (default: the largest job size).
     """
     from writecliff.units import parse_size
 

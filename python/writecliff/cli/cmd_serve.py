@@ -60,7 +60,7 @@ def serve(
     Parameters
     ----------
     device
-        The drive: sim:NAME or sim:PATH.toml.
+        Simulated drive: sim:NAME or sim:PATH.toml.
     listen
         Accept NVMe/TCP hosts at HOST:PORT, such as 127.0.0.1:4420; may be repeated. Use this option
         only on a trusted network, because connections have neither TLS nor a password.
@@ -68,38 +68,37 @@ def serve(
         Accept only the NVMe/TCP host with this NVMe qualified name; may be repeated.
     nbd
         Accept NBD clients (such as QEMU, nbd-client, libnbd or fio) at unix:PATH or HOST:PORT; may
-        be repeated. There is no access control: every client that connects can read and write.
+        be repeated. NBD has no access control, so every client that connects can read and write.
     fast
         Complete each request as soon as its data are available. The drive's state changes, but the
         drive's clock does not advance.
     slow_down
         Slow the drive down by this factor, for example if the drive is too fast for this machine.
     state
-        Restore the drive and its data from this file if it exists, and save the drive to the file
-        on exit. While the server runs, two more files next to this file store acknowledged data,
-        which therefore survive if the server is killed.
+        Restore the drive and its data from this file if the file exists, and save the drive to the
+        file on exit. While the server runs, two more files next to this file store acknowledged
+        data, which therefore survive if the server is killed.
     contents
         Store the drive's data in this sparse file instead of in memory.
     compress
         Compress the drive's data in memory (LZ4).
     memory
-        Reject writes if the data need more memory than this, such as 8GB.
+        Memory limit for the drive's data, such as 8GB. Writes that exceed the limit are rejected.
     precondition
         Initial state of a new drive: none, fill, sustained or used:40%.
     seed
-        Seed of the drive's random choices.
+        Seed for the drive's random choices.
     output
-        Directory of the run; it must be empty or not exist. The server writes a report to this
-        directory, and a trace of all requests for `writecliff replay` and `writecliff
-        advise-streams`.
+        Run directory, which must be empty or not exist. The server writes a report and a trace of
+        all requests to this directory, for `writecliff replay` and `writecliff advise-streams`.
     trace
-        Trace to write into the run directory: full, or none.
+        Trace to write into the run directory: full or none.
     metrics
         Serve Prometheus metrics at http://HOST:PORT/metrics; a port without a host binds to
         127.0.0.1.
     cut_at_write
-        Cut the power when the drive receives this write, counted from 1. SIGUSR1 and `writecliff
-        serve power-cut` cut the power at any time.
+        Cut the power when the drive receives write N, counted from 1. SIGUSR1 and `writecliff serve
+        power-cut` cut the power at any time.
     cut_after
         Cut the power after this device time, such as "30 s", or after a random time in a range,
         such as "10 s..60 s". With --fast, the wall-clock time is used.
@@ -107,8 +106,8 @@ def serve(
         Number of power cuts; the count of writes or time restarts when the drive is ready again
         (default: 1).
     cut_seed
-        Seed of the random times, and of random data loss where the drive does not determine which
-        data are lost; each further cut uses the next seed.
+        Seed for random cut times, and for random data loss if the drive does not determine which
+        data are lost. Each further cut uses the next seed.
     quiet
         Print only addresses and warnings on stderr.
     """

@@ -52,9 +52,9 @@ def suite(
     Parameters
     ----------
     edition
-        The edition: pts-e (enterprise) or pts-c (client).
+        PTS edition: pts-e (enterprise) or pts-c (client).
     revision
-        Revision of the standard.
+        PTS revision.
     tests
         A comma-separated list of tests to run (default: all tests of the edition):
         iops,tp,lat,wsat,hir,xsr,ecw,dirth.
@@ -62,12 +62,12 @@ def suite(
         Set an option of one test, as TEST.OPTION=VALUE; may be repeated.
     quick
         Reduce the capacity of a simulated drive, or run short tests that cannot reach steady state
-        on a real drive. Every page is stamped NOT PTS-CONFORMANT.
+        on a real drive. Every report page is stamped NOT PTS-CONFORMANT.
     no_purge
         Skip the purge before every test, for a real drive that was purged by other means (behind
-        USB, RAID or virtio, or with the vendor's tool). Every page is stamped.
+        USB, RAID or virtio, or with the vendor's tool). Every report page is stamped.
     seed
-        Seed of all random choices (default: 1).
+        Seed for all random choices (default: 1).
     dry_run
         List the planned runs and their estimated durations, without running them or writing files.
     """

@@ -1,4 +1,4 @@
-"""Run a test or load once with each of several settings."""
+"""Run a test or load once for each of several settings."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def sweep(
     list_: ListFlag = False,
     json: JsonFlag = False,
 ) -> int:
-    """Run a test or load once with each of several settings, and compare the runs.
+    """Run a test or load once for each of several settings, and compare the runs.
 
     The drive is purged before each run.
 
     Parameters
     ----------
     name
-        A predefined sweep (see --list): active-range, over-provisioning, write-cache, ...
+        Predefined sweep, such as active-range, over-provisioning or write-cache (see --list).
     test
         The test to run (default: wsat).
     workload
@@ -74,7 +74,7 @@ def sweep(
     method
         Sampling method: random or latin-hypercube (which covers each range evenly).
     sample_seed
-        Seed for the sampling.
+        Seed for sampling the combinations.
     set_
         Set a fixed option of the test, as OPTION=VALUE; may be repeated.
     list_

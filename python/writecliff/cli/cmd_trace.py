@@ -39,16 +39,16 @@ def convert(
     Parameters
     ----------
     trace
-        The trace, in a format listed by `writecliff trace formats`.
+        Trace in a format listed by `writecliff trace formats`.
     output
-        The file to write.
+        Output file to write.
     to
         Output format: parquet, fio-iolog, msr or blkparse (default: by the output file's suffix
         .parquet, .log, .csv or .txt).
     format_
         Trace format (default: detected from the content).
     columns
-        Column mapping for a custom CSV or Parquet file, such as
+        Column mapping for a trace in a custom CSV or Parquet format, such as
         time=ts:us,operation=op,offset=lba:sectors,length=size.
     member
         Read only this file from an archive.
@@ -114,7 +114,7 @@ def formats(*, json: JsonFlag = False) -> int:
 
 @app.command
 def examples(*, json: JsonFlag = False) -> int:
-    """List the captured traces that ship with writecliff; use them as example:NAME."""
+    """List the captured traces that ship with writecliff and are available as example:NAME."""
     from writecliff.traces.examples import SCHEME
     from writecliff.traces.examples import examples as all_examples
 
@@ -146,7 +146,7 @@ def synthesise(
     csv: OutputPath = None,
     json: JsonFlag = False,
 ) -> int:
-    """Synthesise a workload that resembles a block trace, and show how closely it matches.
+    """Synthesise a workload that resembles a block trace, and show how closely the two match.
 
     The workload reproduces the trace's read/write mix, I/O sizes, sequential runs, hot areas,
     bursts and idle times, within stated bounds. The workload's I/Os are generated at random, over
@@ -156,11 +156,11 @@ def synthesise(
     Parameters
     ----------
     trace
-        The trace, in a format listed by `writecliff trace formats`.
+        Trace in a format listed by `writecliff trace formats`.
     format_
         Trace format (default: detected from the content).
     columns
-        Column mapping for a custom CSV or Parquet file, such as
+        Column mapping for a trace in a custom CSV or Parquet format, such as
         time=ts:us,operation=op,offset=lba:sectors,length=size.
     member
         Read only this file from an archive.
@@ -170,7 +170,7 @@ def synthesise(
     seed
         Seed for generating the workload's I/Os.
     output
-        The folder for workload.toml, workload.fio and the page synthetic.html (default:
+        Output folder for workload.toml, workload.fio and the page synthetic.html (default:
         TRACE-synthetic); existing files with these names are replaced.
     csv
         Write the data of every plot and table to this folder as CSV.

@@ -51,9 +51,10 @@ def twin(
     Parameters
     ----------
     drive
-        The drive, instead of --on: /dev/NAME, file:PATH, sim:NAME or sim:PATH.toml.
+        Drive to measure, as an alternative to --on: /dev/NAME, file:PATH, sim:NAME or
+        sim:PATH.toml.
     name
-        Twin name (default: the drive's model name).
+        Name of the twin (default: the drive's model name).
     device_file
         Also write the twin to this file, which must not exist (default: the twin is written only to
         twin.toml in the run directory).
@@ -62,8 +63,8 @@ def twin(
         TOML file of data sheet values (see `writecliff device new --answers`). The exit code is 3
         if the drive is degraded under any kind of load.
     gentle
-        Only read from the drive in its current state, and never write to it. The twin's write
-        parameters are then defaults.
+        Read from the drive in its current state, and never write to the drive. The twin's write
+        parameters then have default values.
     seconds
         Duration of each load, in seconds (default: 10).
     overwrite_minutes
@@ -76,18 +77,18 @@ def twin(
         A TOML file with data sheet values that measurements cannot reveal, such as year, cell, dram
         and tbw, in the format of `writecliff device new --answers`.
     seed
-        Seed of all random choices (default: 1).
+        Seed for all random choices (default: 1).
     output
-        Directory of the run; it must be empty or not exist (default: runs/twin-TARGET-TIME).
+        Run directory, which must be empty or not exist (default: runs/twin-TARGET-TIME).
     resume
         Resume the run in this directory and reuse its measurements; if the measurements are
         complete, continue with the fit or --check.
     store
-        Store for the new run (default: WRITECLIFF_STORE, else the current folder).
+        Run store for the new run (default: the store in WRITECLIFF_STORE, else the current folder).
     dry_run
-        Show the plan and the write volume without accessing the drive.
+        Show the plan and its write volume, but do not access the drive.
     quiet
-        Suppress progress on stderr.
+        Suppress progress output on stderr.
     """
     from writecliff.api.twin import new_device_file
     from writecliff.cli.screen import Screen

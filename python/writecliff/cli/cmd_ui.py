@@ -1,4 +1,4 @@
-"""Browse the runs of a store in a dashboard."""
+"""Browse the runs in a store with a dashboard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ui(
     token: str | None = None,
     json: JsonFlag = False,
 ) -> int:
-    """Serve a dashboard of a run store on this machine until Ctrl-C or SIGTERM.
+    """Serve a dashboard for a run store on this machine until Ctrl-C or SIGTERM.
 
     The command prints the dashboard's address when the dashboard is ready. The address contains a
     token, which every request must include. The dashboard requires the extra `ui`.
@@ -28,8 +28,8 @@ def ui(
     Parameters
     ----------
     store
-        The store: a folder, or the URL of an object store (default: WRITECLIFF_STORE, else the
-        current folder).
+        Run store: a folder, or the URL of an object store (default: the store in WRITECLIFF_STORE,
+        else the current folder).
     port
         Port to listen on, or 0 for any free port.
     listen

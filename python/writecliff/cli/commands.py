@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cyclopts import App
 
 PROGRAM = "writecliff"
-TAGLINE = "An SSD performance laboratory: the SNIA tests on simulated and real drives."
+TAGLINE = "An SSD performance laboratory for SNIA tests on simulated and real drives."
 TARGETS = (
     ("sim:NAME", "a simulated drive; see `writecliff device list`"),
     ("sim:PATH.toml", "a simulated drive described by a file"),
@@ -118,7 +118,7 @@ def root_screen() -> str:
         "tested with fio, which destroys their data (see --destroy). Name the",
         "drive with --on, or as the first argument.",
         EPILOGUE,
-        f"`{PROGRAM} --version` prints the version; `{PROGRAM} lab` has research tools.",
+        f"`{PROGRAM} --version` prints the version; `{PROGRAM} lab` runs research tools.",
     ]
     return "\n".join(lines)
 

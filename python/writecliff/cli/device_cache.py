@@ -34,15 +34,15 @@ def list_(*, json: JsonFlag = False) -> int:
 
 @app.command
 def prune(size: str | None = None, *, all_: bool = False, json: JsonFlag = False) -> int:
-    """Remove cached states, first those from other builds of the simulator, then the oldest.
+    """Remove cached drive states: states from other simulator builds first, then the oldest states.
 
-    If a later command needs a removed state, it prepares the state again.
+    A later command that needs a removed state prepares the drive again.
 
     Parameters
     ----------
     size
-        Size to which to reduce the cache, such as "5 GB" (default: the cache limit, which is
-        WRITECLIFF_CACHE_LIMIT or 20 GB).
+        Target cache size, such as "5 GB" (default: the cache limit, which is WRITECLIFF_CACHE_LIMIT
+        or 20 GB).
     all_
         Remove all cached states.
     """

@@ -36,11 +36,11 @@ class SheetOptions:
     """Flash type: slc, mlc, tlc or qlc (default: mlc for drives up to 2012, then tlc)."""
 
     power_loss_protection: str | None = None
-    """Protection against power loss by capacitors: yes or no. If yes, the rated random writes are
-    taken as steady-state figures."""
+    """Power-loss protection by capacitors: yes or no. With yes, the rated random write IOPS are
+    assumed to be steady-state figures."""
 
     dram: str | None = None
-    """DRAM for the mapping table: yes or no."""
+    """Presence of DRAM for the mapping table: yes or no."""
 
     sequential_read: str | None = None
     """Sequential read rate, such as 550MB/s."""
@@ -49,31 +49,31 @@ class SheetOptions:
     """Sequential write rate of a new drive, such as 520MB/s."""
 
     write_after_cache: str | None = None
-    """Sequential write rate once the SLC cache is full."""
+    """Sequential write rate after the SLC cache is full."""
 
     write_while_folding: str | None = None
-    """Sequential write rate while the full SLC cache is folded and no free flash is left."""
+    """Sequential write rate while the drive folds the full SLC cache and has no free flash left."""
 
     slc_cache: str | None = None
     """SLC cache size, or 0 for no cache (default: 1.2 % of the capacity for client drives)."""
 
     random_read: str | None = None
-    """Random 4 KiB reads per second."""
+    """Random read rate, in 4 KiB I/Os per second."""
 
     random_write: str | None = None
-    """Random 4 KiB writes per second."""
+    """Random write rate, in 4 KiB I/Os per second."""
 
     sustained_write: str | None = None
-    """Random 4 KiB writes per second in steady state."""
+    """Random write rate in steady state, in 4 KiB I/Os per second."""
 
     read_latency: str | None = None
-    """Latency of a 4 KiB read at queue depth 1, such as 90us."""
+    """4 KiB read latency at queue depth 1, such as 90us."""
 
     write_latency: str | None = None
-    """Latency of a 4 KiB write at queue depth 1."""
+    """4 KiB write latency at queue depth 1."""
 
     tbw: str | None = None
-    """Rated writes (TBW), such as 600TB."""
+    """Rated write endurance (TBW), such as 600TB."""
 
     form_factor: str | None = None
     """Form factor, such as "M.2 2280", to show on the drive's sheet."""
@@ -109,9 +109,10 @@ def new(
     name
         Drive name (default: my-drive).
     answers
-        A TOML file with the data sheet options, named with underscores, such as capacity = "960GB".
+        TOML file with the data sheet options. Each line sets an option, named with underscores,
+        such as capacity = "960GB".
     output
-        The device file to write; it must not exist (default: NAME.toml).
+        Device file to write, which must not exist (default: NAME.toml).
     check
         Simulate the drive, and compare it with the data sheet.
     """

@@ -26,7 +26,7 @@ def _whole(_type: Any, tokens: Sequence[Token]) -> int:
     """Parse a whole number, because cyclopts would round 2.7 threads to 3."""
     text = tokens[0].value
     if not re.fullmatch(r"[+-]?[0-9]+", text):
-        raise ValueError("not a whole number")
+        raise ValueError("the option requires a whole number")
     return int(text)
 
 
@@ -122,36 +122,36 @@ class TargetOptions:
     """Options that select the target: the drive, and the permission to destroy its data."""
 
     on: Annotated[str | None, Parameter(name="--on")] = None
-    """The drive: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME."""
+    """Target drive: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME."""
 
     destroy: str | None = None
-    """For /dev/ targets: the drive's serial number, which confirms that its data may be
-    destroyed."""
+    """Serial number of a /dev/ target, which confirms that the drive's data may be destroyed."""
 
     wipe_signatures: bool = False
-    """For /dev/ targets: allow the test to overwrite partition tables and file systems."""
+    """Allow the test to overwrite partition tables and file systems on a /dev/ target."""
 
     power_state: int | None = None
-    """Power state during the test, for NVMe drives and simulated drives that have power states. A
-    real drive is returned to its previous power state afterwards."""
+    """Power state of an NVMe drive, or of a simulated drive that has power states, during the test.
+    After the test, a real drive returns to its previous power state."""
 
     size: str | None = None
-    """For file: targets: size of the test file to create, such as 10GB or 8GiB."""
+    """Size of the test file to create for a file: target, such as 10GB or 8GiB."""
 
     nand_type: _Advanced = None
-    """For real drives: flash type for the report's header (drives do not report it)."""
+    """Flash type of a real drive, to show in the report header. Drives do not report their flash
+    type."""
 
     form_factor: _Advanced = None
-    """For real drives: form factor for the report's header."""
+    """Form factor of a real drive, to show in the report header."""
 
     sponsor: _Advanced = None
-    """Test sponsor to show in the report's header."""
+    """Test sponsor to show in the report header."""
 
     note: _Advanced = None
-    """A remark to show in the report's header."""
+    """Remark to show in the report header."""
 
     attribute_latency: Annotated[bool, Parameter(group=ADVANCED)] = False
-    """For simulated SSDs: record what causes the I/O latency at each percentile. Recording slows
+    """Record the causes of I/O latency at each percentile (simulated SSDs only). Recording slows
     down the simulation."""
 
     def checked(self) -> str:
@@ -233,19 +233,19 @@ class OutcomeOptions:
     """Options for a new run's limits, baseline and store."""
 
     baseline: Path | None = None
-    """Baseline run, suite or saved JSON output to compare the run with. The verdict is printed. The
-    exit code is 3 if a figure is significantly worse."""
+    """Baseline run, suite or saved JSON output to compare the run with. The command prints the
+    verdict. The exit code is 3 if a figure is significantly worse than in the baseline."""
 
     expect: tuple[str, ...] = ()
     """Limit on a headline figure, such as "iops >= 100000"; may be repeated. In suites and sweeps,
-    the limit applies to every run that has the figure, or with "TEST.iops >= 100000" only to the
-    runs of that test. The exit code is 3 if a limit is not met."""
+    a limit applies to every run that reports the figure; "TEST.iops >= 100000" applies only to runs
+    of TEST. The exit code is 3 if a limit is not met."""
 
     junit: OutputPath = None
     """Write the results of --expect and --baseline to this file as JUnit XML."""
 
     store: str | None = None
-    """Store for new runs (default: WRITECLIFF_STORE, else the current folder)."""
+    """Run store for new runs (default: the store in WRITECLIFF_STORE, else the current folder)."""
 
 
 @Parameter(name="*", group=OUTPUT)
@@ -254,17 +254,17 @@ class RunOptions(OutcomeOptions):
     """Options for a run's directory, for resuming a run, and for only planning a run."""
 
     output: OutputPath = None
-    """Directory of the run; it must be empty or not exist (default: runs/NAME-TARGET-TIME)."""
+    """Run directory, which must be empty or not exist (default: runs/NAME-TARGET-TIME)."""
 
     resume: Path | None = None
-    """Resume the unfinished run in this directory, with its original options."""
+    """Resume the unfinished run in this directory with the run's original options."""
 
     dry_run: bool = False
-    """Show the plan and the write volume without accessing the drive. The exit code is 2 if the
+    """Show the plan and its write volume, but do not access the drive. The exit code is 2 if the
     command would be rejected."""
 
     quiet: bool = False
-    """Suppress progress on stderr."""
+    """Suppress progress output on stderr."""
 
 
 @Parameter(name="*", group=OUTPUT)
@@ -273,21 +273,21 @@ class SetOptions(OutcomeOptions):
     """Options for the directory and the execution of a suite or sweep."""
 
     output: OutputPath = None
-    """Directory of the runs; it must be empty or not exist (default: suites/EDITION-TARGET-TIME or
-    sweeps/OPTION-TARGET-TIME)."""
+    """Parent directory of the runs, which must be empty or not exist (default:
+    suites/EDITION-TARGET-TIME or sweeps/OPTION-TARGET-TIME)."""
 
     resume: Path | None = None
-    """Resume the unfinished runs in this directory, with their original options."""
+    """Resume the unfinished runs in this directory with the runs' original options."""
 
     jobs: Whole = None
     """Number of simultaneous runs on a simulated drive (default: one per core, as memory
     allows)."""
 
     scheduler: Scheduler = None
-    """Run on a Dask cluster: local, or the address of a scheduler (tcp://HOST:PORT)."""
+    """Dask cluster to run on: local, or the address of a scheduler (tcp://HOST:PORT)."""
 
     quiet: bool = False
-    """Suppress progress on stderr."""
+    """Suppress progress output on stderr."""
 
 
 @Parameter(name="*", group=Group("Replay", sort_key=1.5))
@@ -296,7 +296,7 @@ class TraceOptions:
     """Options for the drive, drive size and length of a trace replay."""
 
     on: Annotated[str | None, Parameter(name="--on", group=DRIVE)] = None
-    """The drive: sim:NAME or sim:PATH.toml."""
+    """Simulated drive: sim:NAME or sim:PATH.toml."""
 
     rules: Annotated[str | None, Parameter(name="--streams")] = None
     """Rules that assign writes to streams: a rules file, or the name of a preset."""
@@ -308,15 +308,15 @@ class TraceOptions:
     """Use the drive at full size, even if the trace leaves the drive almost empty."""
 
     units: Whole = None
-    """Number of reclaim units of the scaled drive (default: the number that preserves the reclaim
-    unit size)."""
+    """Number of reclaim units on the scaled-down drive (default: the number that preserves the
+    reclaim unit size)."""
 
     fills: float | None = None
     """Repeat the trace until it has written the drive's capacity this many times; the second half
     is measured (default: 6, or more on a small drive)."""
 
     repeat: Whole = None
-    """Repeat the trace this many times, instead of for a number of drive fills."""
+    """Number of times to repeat the trace, instead of repeating it for a number of drive fills."""
 
     writeback: str = "by-trace"
     """Time at which writes reach the drive: page-cache (at fsync, after 30 s, or when 1 GiB waits,
@@ -324,11 +324,11 @@ class TraceOptions:
     by-trace (immediate for the trace of a served drive, else page-cache)."""
 
     writes_per_day: str | None = None
-    """Data written per day, such as 500GB, to estimate the drive's lifetime (default: the trace's
-    write rate)."""
+    """Volume of data written per day, such as 500GB, for the drive's lifetime estimate (default:
+    the trace's write rate)."""
 
     allocator: str = "next-fit"
-    """Space allocation of the file system: next-fit, first-fit or folders."""
+    """Space allocation policy of the file system: next-fit, first-fit or folders."""
 
     trim: Annotated[bool, Parameter(negative="--no-trim")] = True
     """Trim space that the file system frees; otherwise the drive retains the freed data until it is
@@ -338,17 +338,17 @@ class TraceOptions:
     """Number of copies of the traced program that run concurrently, offset in time."""
 
     seed: int = 1
-    """Seed of all random choices."""
+    """Seed for all random choices."""
 
     timed: Annotated[bool, Parameter(negative="--no-timed")] = True
-    """Also replay the end of the trace with timing and with reads of live data, to measure
-    latencies."""
+    """Also replay the end of the trace in simulated time, with concurrent reads of live data, to
+    measure latencies."""
 
     queue_depth: int = 32
-    """Outstanding writes during the timed replay."""
+    """Number of outstanding writes during the timed replay."""
 
     readers: int = 4
-    """Outstanding random 4 KiB reads of live data during the writes."""
+    """Number of outstanding random 4 KiB reads of live data during the timed replay."""
 
     @property
     def target(self) -> str:

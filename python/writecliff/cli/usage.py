@@ -60,7 +60,11 @@ def _invalid_value(error: CoercionError, token: Token, hint: str) -> UsageError:
     choices = error.argument.get_choices() if error.argument else None
     if choices:
         return UsageError(what, hint=did_you_mean(token.value, choices))
-    kinds = {int: "not a whole number", float: "not a number", bool: "it does not take a value"}
+    kinds = {
+        int: "the option requires a whole number",
+        float: "the option requires a number",
+        bool: "the option does not take a value",
+    }
     reason = error.msg or (kinds.get(error.target_type) if error.target_type else None)
     return UsageError(f"{what}: {reason}" if reason else what, hint=hint)
 

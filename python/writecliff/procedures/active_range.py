@@ -35,10 +35,12 @@ class SegmentOptions:
         None,
         "volume of data that the test accesses in the active range, in GiB, spread over segments",
         within=Within(0, 1e9, open_low=True),
-        unset="all of it",
+        unset="the whole active range",
     )
     ar_segments: int = option(
-        SEGMENTS, "number of active-range segments, with --ar-amount-gib", within=Within(1, 1 << 20)
+        SEGMENTS,
+        "number of active-range segments if --ar-amount-gib is given",
+        within=Within(1, 1 << 20),
     )
 
 

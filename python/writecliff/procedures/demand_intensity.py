@@ -77,7 +77,7 @@ class DemandOptions(PtsOptions):
     queue_depths: tuple[int, ...] = required_option(
         CLAUSE,
         {"6x6": SIX, "*": SEVEN},
-        "outstanding I/Os per thread (QD) of the inner loop, in order",
+        "numbers of outstanding I/Os per thread (QD) in the inner loop, in order",
         within=QUEUE_DEPTH,
         quick=FEW,
     )

@@ -17,8 +17,8 @@ from writecliff.input_files import as_type
 
 Level = Literal["required", "recommended"]
 QUICK_HELP = (
-    "run a short form of the test, which cannot reach steady state (PTS tests on simulated drives "
-    "run at full length on a drive of reduced capacity instead); the report is stamped"
+    "run a shortened test that cannot reach steady state, and stamp the report. On simulated "
+    "drives, PTS tests run at full length on a drive of reduced capacity instead"
 )
 CAMPAIGN = "the campaign"  # Clause name for the rules of a published campaign.
 
@@ -195,8 +195,8 @@ def required_option(
 def no_purge_option(clause: str) -> Any:
     """Declare the option that skips the purge, which `clause` requires."""
     help = (
-        "skip the purge, for a real drive that was purged by other means (behind USB, RAID"
-        " or virtio, or with the vendor's tool); the report is stamped"
+        "skip the purge, and stamp the report. Use this option for a real drive that was purged by "
+        "other means (behind USB, RAID or virtio, or with the vendor's tool)"
     )
     return option(False, help, rule=Rule({"*": False}, "required", clause))
 

@@ -75,13 +75,13 @@ _CLIENT_RANGES = {pct for pct, _ in COMBINATIONS}
 
 def threads_option(clause: str, values: Any, level: Level = "recommended") -> Any:
     """Declare the thread count (TC), with the values that the clause requires."""
-    help = "number of threads issuing I/O (TC)"
+    help = "number of threads that issue I/O (TC)"
     return required_option(clause, values, help, level=level, within=THREADS)
 
 
 def queue_depth_option(clause: str, values: Any, level: Level = "recommended") -> Any:
     """Declare the queue depth (QD) per thread, with the values that the clause requires."""
-    help = "outstanding I/Os per thread (QD)"
+    help = "number of outstanding I/Os per thread (QD)"
     return required_option(clause, values, help, level=level, within=QUEUE_DEPTH)
 
 
@@ -91,7 +91,7 @@ def step_option(clause: str, help: str = "duration of each step, in seconds") ->
 
 
 def max_rounds_option(
-    help: str = "maximum number of rounds in which to reach steady state",
+    help: str = "maximum number of rounds to reach steady state",
 ) -> Any:
     """Declare the maximum number of rounds, which is 25 in the standard."""
     return required_option("PTS steady state", MAX_ROUNDS, help, within=ROUNDS)
@@ -101,8 +101,8 @@ def max_rounds_option(
 class PtsOptions:
     """Options of every test in the standard. Omitted options have the edition's values."""
 
-    edition: str = option("pts-e", "edition: enterprise or client", choices=EDITIONS)
-    revision: str = option("1.x", "revision of the standard", choices=REVISIONS)
+    edition: str = option("pts-e", "PTS edition: enterprise or client", choices=EDITIONS)
+    revision: str = option("1.x", "PTS revision", choices=REVISIONS)
     quick: bool = option(False, QUICK_HELP)
     no_purge: bool = no_purge_option("PTS purge")
     write_cache: bool = required_option(
@@ -117,7 +117,7 @@ class PtsOptions:
     compressible_pct: float = required_option(
         "PTS data pattern",
         0.0,
-        "compressibility of the data in percent (0 for random data)",
+        "compressibility of the data in percent, where 0 means random data",
         within=PERCENT,
     )
     duplicate_pct: float = required_option(
@@ -128,10 +128,10 @@ class PtsOptions:
     )
     data_file: str = option(
         RANDOM_DATA,
-        "file with the data pattern, whose measured compressibility and percentage of duplicates "
-        "apply unless set by their options",
+        "file that contains the data pattern. The measured compressibility and percentage of "
+        "duplicates of the pattern apply unless other options set these values",
     )
-    seed: int = option(1, "seed of all random choices", within=SEED)
+    seed: int = option(1, "seed for all random choices", within=SEED)
 
     @property
     def rule_keys(self) -> tuple[str, ...]:
@@ -382,13 +382,13 @@ class RoundOptions(LoadOptions):
         quick=1.0,
     )
     wipc_threads: int | None = option(
-        None, "number of preconditioning threads", within=THREADS, unset="the test's"
+        None, "number of preconditioning threads", within=THREADS, unset="the test's thread count"
     )
     wipc_queue_depth: int | None = option(
         None,
-        "outstanding I/Os per preconditioning thread",
+        "number of outstanding I/Os per preconditioning thread",
         within=QUEUE_DEPTH,
-        unset="the test's",
+        unset="the test's queue depth",
     )
 
 

@@ -79,13 +79,14 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Throughput Test",
-            "sequential reads and writes of 1024 and 128 KiB until steady state",
+            "sequential 1024 and 128 KiB reads and writes until steady state",
             "How much sequential throughput does the drive sustain?",
             "tp:Tp",
         ),
         Entry(
             "Latency Test",
-            "response times of random 8, 4 and 0.5 KiB I/Os, one at a time, until steady state",
+            "response times of random 8, 4 and 0.5 KiB I/Os with one outstanding I/O, until steady "
+            "state",
             "How long does a single random I/O take in steady state?",
             "lat:Lat",
         ),
@@ -97,7 +98,8 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Host Idle Recovery Test",
-            "bursts of random 4 KiB writes with increasingly long pauses, starting in steady state",
+            "bursts of random 4 KiB writes with increasingly long pauses between bursts, starting "
+            "in steady state",
             "How much does the drive recover while the host is idle?",
             "hir:Hir",
             ENTERPRISE,
@@ -105,7 +107,7 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Cross Stimulus Recovery Test",
-            "22 hours of writes, sequential, then random, then sequential again",
+            "22 hours of sequential, random and again sequential writes",
             "How does the drive recover when the load switches between sequential and random?",
             "xsr:Xsr",
             ENTERPRISE,
@@ -121,7 +123,7 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Demand Intensity / Response Time Histogram Test",
-            "response times and IOPS of a load at each thread count and queue depth",
+            "response times and IOPS of a workload at each thread count and queue depth",
             "How do IOPS and response times grow with the intensity of the load?",
             "dirth:Dirth",
             ENTERPRISE,
@@ -138,7 +140,8 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Performance Consistency Test",
-            "random 4 KiB writes to the whole drive, then to part of it, sampled every second",
+            "random 4 KiB writes to the whole drive, then to part of the drive, sampled every "
+            "second",
             "How consistent are sustained random writes from second to second?",
             "campaigns.consistency:Consistency",
             (),
@@ -146,8 +149,8 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Aerospike Certification Test",
-            "fixed-rate reads during large-block reads and writes, with a pass or fail for each "
-            "hour",
+            "fixed-rate reads during large-block reads and writes, with a pass or fail result "
+            "for each hour",
             "Are small reads fast enough beside large-block reads and writes?",
             "campaigns.act:Act",
             (),
@@ -171,8 +174,8 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Skew and Open-Loop Test",
-            "Zipfian, static and zoned writes compared with uniform writes, and tail latency in"
-            " open loops",
+            "Zipfian, static and zoned writes compared with uniform writes, and tail latency"
+            " under open-loop load",
             "How do skewed and static data, and open-loop loads, change rates and tails?",
             "campaigns.ssd_iq:SsdIq",
             (),
@@ -181,7 +184,8 @@ PROCEDURES: Mapping[str, Entry] = {
         ),
         Entry(
             "Replay-Native Test",
-            "replay of an I/O capture by time step, each with its own streams and queue depth",
+            "replay of an I/O capture in time steps that each have their own streams and queue "
+            "depth",
             "How does the drive perform under the captured load, step by step?",
             "rwsw.replay_native:ReplayNative",
             (),

@@ -68,7 +68,7 @@ class SaturationOptions(LoadOptions):
 
     end: tuple[str, ...] = option(
         ("steady", "time"),
-        "stop conditions; the first to be met stops the test",
+        "stop conditions, of which the first to be met stops the test",
         choices=END_NAMES,
     )
     threads: int = threads_option(CLAUSE, TC_BY_EDITION)
@@ -92,8 +92,8 @@ class SaturationOptions(LoadOptions):
     )
     fresh_fills: float = option(
         FOB_DRIVE_FILLS,
-        "user capacities to write before the first steady-state window, because the constant "
-        "speed of a fresh drive would pass for steady state",
+        "write volume before the first steady-state window, in multiples of the user capacity, "
+        "because the constant speed of a fresh drive could be mistaken for steady state",
         within=Within(0, 1e5),
     )
     max_rounds: int = max_rounds_option(

@@ -39,7 +39,7 @@ class TpOptions(RoundOptions, SegmentOptions):
     threads: int = required_option(
         CLAUSE,
         1,
-        "number of threads issuing I/O (TC); each thread covers the whole range",
+        "number of threads that issue I/O (TC); each thread covers the whole range",
         within=THREADS,
     )
     queue_depth: int = queue_depth_option(CLAUSE, 32, "required")

@@ -96,7 +96,7 @@ class WsatOptions(SaturationOptions, SegmentOptions):
 
     stimulus: str = option(
         DEFAULT,
-        "workload to run; all but the first are optional in revision 2.0",
+        "workload to run; all workloads except rnd-4k-w are optional in revision 2.0",
         rule=Rule({"1.x": DEFAULT}, "required", CLAUSE),
         choices=tuple(STIMULI),
     )

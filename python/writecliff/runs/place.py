@@ -409,20 +409,20 @@ class RemotePlace:
         return "/".join((self._root, *parts))
 
     @contextmanager
-    def _errors(self, what: str) -> Iterator[None]:
+    def _errors(self, message: str) -> Iterator[None]:
         """Convert all errors of the protocol's package, except FileNotFoundError, to StoreError."""
         try:
             yield
         except (FileNotFoundError, StoreError):
             raise
         except Exception as error:  # Each package has its own error classes.
-            raise StoreError(f"{what} failed: {_first_line(error)}") from error
+            raise StoreError(f"{message}: {_first_line(error)}") from error
 
     # -- finding ------------------------------------------------------------------------------
 
     def find(self) -> Iterator[StoredRun]:
         """List all objects below the root and group them into runs."""
-        with self._errors(f"listing {self.location}"):
+        with self._errors(f"cannot list {self.location}"):
             self._files.invalidate_cache()
             try:
                 listed = self._files.find(self._root, detail=True)
@@ -451,12 +451,12 @@ class RemotePlace:
 
     def read(self, run: str, name: str) -> bytes:
         """Download a file from a run."""
-        with self._errors(f"reading {run}/{name}"):
+        with self._errors(f"cannot read {run}/{name}"):
             return bytes(self._files.cat_file(self._path(run, name)))
 
     def write(self, run: str, name: str, data: bytes) -> None:
         """Upload a file to a run."""
-        with self._errors(f"writing {run}/{name}"):
+        with self._errors(f"cannot write {run}/{name}"):
             self._files.pipe_file(self._path(run, name), data)
 
     def is_running(self, run: str) -> bool:
@@ -469,7 +469,7 @@ class RemotePlace:
         with tempfile.TemporaryDirectory(prefix="writecliff-") as made:
             folder = Path(made) / PurePosixPath(run).name
             folder.mkdir()
-            with self._errors(f"reading {run}"):
+            with self._errors(f"cannot read {run}"):
                 for path in self._files.find(self._path(run)):
                     below = PurePosixPath(path.removeprefix(f"{self._path(run)}/"))
                     target = folder.joinpath(*(part for part in below.parts if part != ".."))
@@ -481,14 +481,14 @@ class RemotePlace:
 
     def is_free(self, run: str) -> bool:
         """Return `True` if no object has `run` as its name or prefix."""
-        with self._errors(f"looking for {run}"):
+        with self._errors(f"cannot look up {run}"):
             return not self._files.exists(self._path(run))
 
     def add(self, folder: Path, run: str) -> None:
         """Upload a run directory or suite, with the manifest as the last file."""
         files = [p for p in sorted(folder.rglob("*")) if p.is_file() and not p.is_symlink()]
         files.sort(key=lambda path: path.name in (MANIFEST_NAME, SUITE_NAME))
-        with self._errors(f"writing {run}"):
+        with self._errors(f"cannot write {run}"):
             for path in files:
                 if path.name != ".lock":
                     below = path.relative_to(folder).as_posix()
@@ -496,7 +496,7 @@ class RemotePlace:
 
     def remove(self, run: str) -> None:
         """Delete a run's objects, beginning with the manifest."""
-        with self._errors(f"removing {run}"):
+        with self._errors(f"cannot remove {run}"):
             for name in (MANIFEST_NAME, SUITE_NAME):
                 if self._files.exists(self._path(run, name)):
                     self._files.rm_file(self._path(run, name))
@@ -525,7 +525,7 @@ class RemotePlace:
 
     def discard(self, name: str) -> None:
         """Delete a catalogue file if it exists."""
-        with self._errors(f"removing {name}"):
+        with self._errors(f"cannot remove {name}"):
             if self._files.exists(self._path(CATALOGUE_FOLDER, name)):
                 self._files.rm_file(self._path(CATALOGUE_FOLDER, name))
 

@@ -103,9 +103,9 @@ def _errors(result: TwinResult) -> Table:
     def cells(name: str, errors: HeldOutErrors) -> tuple[Value, ...]:
         return name, errors.rates_pct, errors.means_pct, errors.tails_pct, errors.figures
 
-    rows = [cells("held out", result.errors), cells("fitted", result.errors_of_fit)]
+    rows = [cells("Held-out figures", result.errors), cells("Fitted figures", result.errors_of_fit)]
     parts = ("Rates", "Mean latencies", "99th percentiles")
-    head: Head = ("Median error of figures", *(Column(part, kinds.percents(1)) for part in parts),
+    head: Head = ("Median error", *(Column(part, kinds.percents(1)) for part in parts),
             Column("Figures", kinds.plain()))  # fmt: skip
     return table("", head, rows)
 

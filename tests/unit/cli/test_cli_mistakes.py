@@ -42,14 +42,16 @@ def test_a_word_that_is_no_command(cli: CommandLine, words: str, hint: str) -> N
 def test_whole_numbers_are_not_rounded(cli: CommandLine, option: str, value: str) -> None:
     completed = cli(f"test wsat --on sim:fake --dry-run {option} {value}")
     assert (completed.code, completed.out) == (2, "")
-    assert f"invalid value '{value}' for {option}: not a whole number" in completed.err
+    assert (
+        f"invalid value '{value}' for {option}: the option requires a whole number" in completed.err
+    )
 
 
 def test_the_seed_of_run_is_not_rounded(cli: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "w.toml").touch()
     completed = cli(["run", str(tmp_path / "w.toml"), "--on", "sim:fake", "--seed", "1.5"])
     assert (completed.code, completed.out) == (2, "")
-    assert "invalid value '1.5' for --seed: not a whole number" in completed.err
+    assert "invalid value '1.5' for --seed: the option requires a whole number" in completed.err
 
 
 @pytest.mark.parametrize(

@@ -129,18 +129,18 @@ def test_root_screen(cli: CommandLine) -> None:
     assert completed.out == snapshot("""\
 Usage: writecliff COMMAND
 
-An SSD performance laboratory: the SNIA tests on simulated and real drives.
+An SSD performance laboratory for SNIA tests on simulated and real drives.
 
 Tests and suites:
   test            Run an SNIA PTS test or a published campaign.
   suite           Run all tests of an edition on a drive.
   report          Write the report of a run.
-  compare         Compare runs, and test differences for significance.
-  sweep           Run a test or load once with each of several settings.
-  choose          Choose a drive for a load, by limits, weights and prices.
+  compare         Compare runs, and test their differences for significance.
+  sweep           Run a test or load once for each of several settings.
+  choose          Choose a drive for a load by limits, weights and prices.
   demo            Show a write cliff on a simulated drive in a minute.
   runs            List, query, tag, compare, export and import runs.
-  ui              Browse the runs of a store in a dashboard.
+  ui              Browse the runs in a store with a dashboard.
 
 Workloads and traces:
   run             Run a workload (.fio or .toml) on a drive.
@@ -157,7 +157,7 @@ Drives:
   twin            Create a twin of a drive, or check a drive against a twin.
   serve           Serve a simulated drive to other programs.
   attach          Attach or detach a drive served over NVMe/TCP.
-  doctor          Check for missing tools, and show how to install them.
+  doctor          Check for missing tools and show how to install them.
 
 Drives: sim:NAME and sim:PATH.toml are simulated; file:PATH and /dev/NAME are
 tested with fio, which destroys their data (see --destroy). Name the
@@ -166,7 +166,7 @@ Exit codes: 0 success, 1 failure, 2 invalid usage, file or target, 3 an --expect
 limit not met or figures worse than the --baseline, 130 interrupted.
 Every command accepts --help, --json (print data as JSON on stdout and errors as
 JSON on stderr) and --debug (full traceback). NO_COLOR is honoured.
-`writecliff --version` prints the version; `writecliff lab` has research tools.
+`writecliff --version` prints the version; `writecliff lab` runs research tools.
 """)
 
 
@@ -196,20 +196,20 @@ Run an SNIA PTS test or a published campaign on a drive.
 
 Commands:
   iops           IOPS Test: random I/O at 8 block sizes and 7 read/write mixes until steady state.
-  tp             Throughput Test: sequential reads and writes of 1024 and 128 KiB until steady state.
-  lat            Latency Test: response times of random 8, 4 and 0.5 KiB I/Os, one at a time, until steady state.
+  tp             Throughput Test: sequential 1024 and 128 KiB reads and writes until steady state.
+  lat            Latency Test: response times of random 8, 4 and 0.5 KiB I/Os with one outstanding I/O, until steady state.
   wsat           Write Saturation Test: random 4 KiB writes to a purged drive until its performance levels off.
-  hir            Host Idle Recovery Test: bursts of random 4 KiB writes with increasingly long pauses, starting in steady state.
-  xsr            Cross Stimulus Recovery Test: 22 hours of writes, sequential, then random, then sequential again.
+  hir            Host Idle Recovery Test: bursts of random 4 KiB writes with increasingly long pauses between bursts, starting in steady state.
+  xsr            Cross Stimulus Recovery Test: 22 hours of sequential, random and again sequential writes.
   ecw            Enterprise Composite Workload Test: a mix of block sizes over address zones (CBW), at each thread count and queue depth.
-  dirth          Demand Intensity / Response Time Histogram Test: response times and IOPS of a load at each thread count and queue depth.
+  dirth          Demand Intensity / Response Time Histogram Test: response times and IOPS of a workload at each thread count and queue depth.
   datacentre     Data-centre White Paper Tests: basic performance, read/write mixes, consistency, messenger and server loads, in a sustained state.
-  consistency    Performance Consistency Test: random 4 KiB writes to the whole drive, then to part of it, sampled every second.
-  act            Aerospike Certification Test: fixed-rate reads during large-block reads and writes, with a pass or fail for each hour.
+  consistency    Performance Consistency Test: random 4 KiB writes to the whole drive, then to part of the drive, sampled every second.
+  act            Aerospike Certification Test: fixed-rate reads during large-block reads and writes, with a pass or fail result for each hour.
   blocksizes     Block Size Comparison: steady-state IOPS, latency and power by block size and read/write mix.
   endurance      Endurance Test: steady-state write amplification of a workload, and the resulting TBW, DWPD and lifetime.
-  ssd-iq         Skew and Open-Loop Test: Zipfian, static and zoned writes compared with uniform writes, and tail latency in open loops.
-  replay-native  Replay-Native Test: replay of an I/O capture by time step, each with its own streams and queue depth.
+  ssd-iq         Skew and Open-Loop Test: Zipfian, static and zoned writes compared with uniform writes, and tail latency under open-loop load.
+  replay-native  Replay-Native Test: replay of an I/O capture in time steps that each have their own streams and queue depth.
   multi-wsat     Multi-WSAT Test: all streams of an I/O capture's applied workload together, on a purged drive.
   is-wsat        Individual Streams-WSAT Test: each stream of the applied workload alone, on a preconditioned drive.
   tcqd           Thread Count / Queue Depth Sweep Test: the applied workload of an I/O capture at each thread count and queue depth.
@@ -238,55 +238,56 @@ def test_shared_options_of_a_test(cli: CommandLine) -> None:
     assert wsat_screen(cli)[0] == snapshot("""\
 Drive:
   --on DEVICE
-      The drive: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME.
+      Target drive: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME.
   --destroy SERIAL
-      For /dev/ targets: the drive's serial number, which confirms that its data may be
+      Serial number of a /dev/ target, which confirms that the drive's data may be
       destroyed.
   --wipe-signatures
-      For /dev/ targets: allow the test to overwrite partition tables and file systems.
+      Allow the test to overwrite partition tables and file systems on a /dev/ target.
   --power-state N
-      Power state during the test, for NVMe drives and simulated drives that have power
-      states. A real drive is returned to its previous power state afterwards.
+      Power state of an NVMe drive, or of a simulated drive that has power states,
+      during the test. After the test, a real drive returns to its previous power state.
   --size SIZE
-      For file: targets: size of the test file to create, such as 10GB or 8GiB.
+      Size of the test file to create for a file: target, such as 10GB or 8GiB.
 
 Output:
   --baseline PATH
-      Baseline run, suite or saved JSON output to compare the run with. The verdict is
-      printed. The exit code is 3 if a figure is significantly worse.
+      Baseline run, suite or saved JSON output to compare the run with. The command
+      prints the verdict. The exit code is 3 if a figure is significantly worse than in
+      the baseline.
   --expect LIMIT...
       Limit on a headline figure, such as "iops >= 100000"; may be repeated. In suites
-      and sweeps, the limit applies to every run that has the figure, or with "TEST.iops
-      >= 100000" only to the runs of that test. The exit code is 3 if a limit is not
-      met.
+      and sweeps, a limit applies to every run that reports the figure; "TEST.iops >=
+      100000" applies only to runs of TEST. The exit code is 3 if a limit is not met.
   --junit PATH
       Write the results of --expect and --baseline to this file as JUnit XML.
   --store STORE
-      Store for new runs (default: WRITECLIFF_STORE, else the current folder).
+      Run store for new runs (default: the store in WRITECLIFF_STORE, else the current
+      folder).
   --output PATH
-      Directory of the run; it must be empty or not exist (default:
-      runs/NAME-TARGET-TIME).
+      Run directory, which must be empty or not exist (default: runs/NAME-TARGET-TIME).
   --resume PATH
-      Resume the unfinished run in this directory, with its original options.
+      Resume the unfinished run in this directory with the run's original options.
   --dry-run
-      Show the plan and the write volume without accessing the drive. The exit code is 2
-      if the command would be rejected.
+      Show the plan and its write volume, but do not access the drive. The exit code is
+      2 if the command would be rejected.
   --quiet
-      Suppress progress on stderr.
+      Suppress progress output on stderr.
   --json
       Print the result as JSON (see docs/reference/json-commands.md).
 
 Advanced:
   --nand-type NAME
-      For real drives: flash type for the report's header (drives do not report it).
+      Flash type of a real drive, to show in the report header. Drives do not report
+      their flash type.
   --form-factor NAME
-      For real drives: form factor for the report's header.
+      Form factor of a real drive, to show in the report header.
   --sponsor NAME
-      Test sponsor to show in the report's header.
+      Test sponsor to show in the report header.
   --note REMARK
-      A remark to show in the report's header.
+      Remark to show in the report header.
   --attribute-latency
-      For simulated SSDs: record what causes the I/O latency at each percentile.
+      Record the causes of I/O latency at each percentile (simulated SSDs only).
       Recording slows down the simulation.
 
 Examples:
@@ -305,41 +306,42 @@ levels off.
 Options:
   --ar-amount-gib GIB
       Volume of data that the test accesses in the active range, in GiB, spread over
-      segments (default: all of it).
+      segments (default: the whole active range).
   --ar-segments N
-      Number of active-range segments, with --ar-amount-gib (default: 2048).
+      Number of active-range segments if --ar-amount-gib is given (default: 2048).
   --edition pts-e|pts-c
-      Edition: enterprise or client (default: pts-e).
+      PTS edition: enterprise or client (default: pts-e).
   --revision 1.x|2.0
-      Revision of the standard (default: 1.x).
+      PTS revision (default: 1.x).
   --quick
-      Run a short form of the test, which cannot reach steady state (PTS tests on
-      simulated drives run at full length on a drive of reduced capacity instead); the
-      report is stamped.
+      Run a shortened test that cannot reach steady state, and stamp the report. On
+      simulated drives, PTS tests run at full length on a drive of reduced capacity
+      instead.
   --no-purge
-      Skip the purge, for a real drive that was purged by other means (behind USB, RAID
-      or virtio, or with the vendor's tool); the report is stamped.
+      Skip the purge, and stamp the report. Use this option for a real drive that was
+      purged by other means (behind USB, RAID or virtio, or with the vendor's tool).
   --write-cache on|off
       State of the volatile write cache (pts-e: off, pts-c: on).
   --active-range-pct PERCENT
       Active range: percentage of the drive's addresses that the test accesses
       (standard: 100; pts-c 2.0: 75).
   --compressible-pct PERCENT
-      Compressibility of the data in percent (0 for random data) (standard: 0).
+      Compressibility of the data in percent, where 0 means random data (standard: 0).
   --duplicate-pct PERCENT
       Percentage of written 4 KiB pages that are duplicates of another page (standard:
       0).
   --data-file PATH
-      File with the data pattern, whose measured compressibility and percentage of
-      duplicates apply unless set by their options (default: random).
+      File that contains the data pattern. The measured compressibility and percentage
+      of duplicates of the pattern apply unless other options set these values (default:
+      random).
   --seed SEED
-      Seed of all random choices (default: 1).
+      Seed for all random choices (default: 1).
   --threads N
-      Number of threads issuing I/O (TC) (pts-e: 4, pts-c: 2).
+      Number of threads that issue I/O (TC) (pts-e: 4, pts-c: 2).
   --queue-depth N
-      Outstanding I/Os per thread (QD) (pts-e: 32, pts-c: 16).
+      Number of outstanding I/Os per thread (QD) (pts-e: 32, pts-c: 16).
   --end CONDITIONS
-      Stop conditions; the first to be met stops the test; a list of
+      Stop conditions, of which the first to be met stops the test; a list of
       steady,capacity,time (default: steady,time).
   --sample-seconds SECONDS
       Duration of each step, in seconds (standard: 60).
@@ -350,8 +352,9 @@ Options:
   --drive-fills FILLS
       With `--end capacity`, stop after writing this many user capacities (standard: 4).
   --fresh-fills FILLS
-      User capacities to write before the first steady-state window, because the
-      constant speed of a fresh drive would pass for steady state (default: 2).
+      Write volume before the first steady-state window, in multiples of the user
+      capacity, because the constant speed of a fresh drive could be mistaken for steady
+      state (default: 2).
   --max-rounds N
       Maximum number of rounds if 'steady' is the only stop condition (standard: 25).
   --histogram on|off
@@ -359,7 +362,8 @@ Options:
   --histogram-seconds SECONDS
       Duration of the histogram step, in seconds (standard: 1200).
   --stimulus rnd-4k-w|rnd-8k-65|seq-128k-90|seq-0.5k-50|composite
-      Workload to run; all but the first are optional in revision 2.0 (1.x: rnd-4k-w).
+      Workload to run; all workloads except rnd-4k-w are optional in revision 2.0 (1.x:
+      rnd-4k-w).
 
 """)
 
@@ -368,20 +372,20 @@ def test_test_list(cli: CommandLine) -> None:
     assert cli("test --list").out == snapshot("""\
 test           title                                            source                      what it does
 iops           IOPS Test                                        pts-e, pts-c                random I/O at 8 block sizes and 7 read/write mixes until steady state
-tp             Throughput Test                                  pts-e, pts-c                sequential reads and writes of 1024 and 128 KiB until steady state
-lat            Latency Test                                     pts-e, pts-c                response times of random 8, 4 and 0.5 KiB I/Os, one at a time, until steady state
+tp             Throughput Test                                  pts-e, pts-c                sequential 1024 and 128 KiB reads and writes until steady state
+lat            Latency Test                                     pts-e, pts-c                response times of random 8, 4 and 0.5 KiB I/Os with one outstanding I/O, until steady state
 wsat           Write Saturation Test                            pts-e, pts-c                random 4 KiB writes to a purged drive until its performance levels off
-hir            Host Idle Recovery Test                          pts-e                       bursts of random 4 KiB writes with increasingly long pauses, starting in steady state
-xsr            Cross Stimulus Recovery Test                     pts-e                       22 hours of writes, sequential, then random, then sequential again
+hir            Host Idle Recovery Test                          pts-e                       bursts of random 4 KiB writes with increasingly long pauses between bursts, starting in steady state
+xsr            Cross Stimulus Recovery Test                     pts-e                       22 hours of sequential, random and again sequential writes
 ecw            Enterprise Composite Workload Test               pts-e                       a mix of block sizes over address zones (CBW), at each thread count and queue depth
-dirth          Demand Intensity / Response Time Histogram Test  pts-e                       response times and IOPS of a load at each thread count and queue depth
+dirth          Demand Intensity / Response Time Histogram Test  pts-e                       response times and IOPS of a workload at each thread count and queue depth
 datacentre     Data-centre White Paper Tests                    PM863 white paper (2015)    basic performance, read/write mixes, consistency, messenger and server loads, in a sustained state
-consistency    Performance Consistency Test                     AnandTech (2012-2014)       random 4 KiB writes to the whole drive, then to part of it, sampled every second
-act            Aerospike Certification Test                     Aerospike ACT               fixed-rate reads during large-block reads and writes, with a pass or fail for each hour
+consistency    Performance Consistency Test                     AnandTech (2012-2014)       random 4 KiB writes to the whole drive, then to part of the drive, sampled every second
+act            Aerospike Certification Test                     Aerospike ACT               fixed-rate reads during large-block reads and writes, with a pass or fail result for each hour
 blocksizes     Block Size Comparison                            Samsung 840 v 850 (2014)    steady-state IOPS, latency and power by block size and read/write mix
 endurance      Endurance Test                                   JESD218 and JESD219         steady-state write amplification of a workload, and the resulting TBW, DWPD and lifetime
-ssd-iq         Skew and Open-Loop Test                          SSD-iq (2025)               Zipfian, static and zoned writes compared with uniform writes, and tail latency in open loops
-replay-native  Replay-Native Test                               SNIA RWSW PTS 1.0.7 (2018)  replay of an I/O capture by time step, each with its own streams and queue depth
+ssd-iq         Skew and Open-Loop Test                          SSD-iq (2025)               Zipfian, static and zoned writes compared with uniform writes, and tail latency under open-loop load
+replay-native  Replay-Native Test                               SNIA RWSW PTS 1.0.7 (2018)  replay of an I/O capture in time steps that each have their own streams and queue depth
 multi-wsat     Multi-WSAT Test                                  SNIA RWSW PTS 1.0.7 (2018)  all streams of an I/O capture's applied workload together, on a purged drive
 is-wsat        Individual Streams-WSAT Test                     SNIA RWSW PTS 1.0.7 (2018)  each stream of the applied workload alone, on a preconditioned drive
 tcqd           Thread Count / Queue Depth Sweep Test            SNIA RWSW PTS 1.0.7 (2018)  the applied workload of an I/O capture at each thread count and queue depth
@@ -421,7 +425,7 @@ error: invalid value 'pts-x' for --edition
 hint: did you mean 'pts-e'?
 """),
     "test wsat --time-hours soon --on sim:fake": snapshot("""\
-error: invalid value 'soon' for --time-hours: not a number
+error: invalid value 'soon' for --time-hours: the option requires a number
 hint: see `writecliff test wsat --help`
 """),
     "test wsat --on sim:fake --end never": snapshot("""\

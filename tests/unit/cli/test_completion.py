@@ -39,7 +39,7 @@ def test_commands_and_their_commands() -> None:
 
 def test_options_with_their_help() -> None:
     options = dict(answer(["test", "wsat", "--"]).words)
-    assert options["--on"] == "The drive: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME."
+    assert options["--on"] == "Target drive: sim:NAME, sim:PATH.toml, file:PATH or /dev/NAME."
     assert {"--quick", "--seed", "--json", "--help"} <= options.keys()
     assert "--no-json" not in options
     assert {"--trim", "--no-trim"} <= {*completed("replay", "--")}

@@ -77,7 +77,7 @@ def test_a_run_that_is_half_there_is_no_run(store: Path, monkeypatch: pytest.Mon
         raise OSError("connection lost")
 
     monkeypatch.setattr(type(files), "rm", stop)
-    with pytest.raises(StoreError, match="removing runs/first failed: connection lost"):
+    with pytest.raises(StoreError, match="cannot remove runs/first: connection lost"):
         place.remove("runs/first")
     (left,) = listed(Catalogue(place), Selection())
     assert (left["status"], left["damage"]) == ("damaged", "it has no manifest.json")
@@ -93,7 +93,7 @@ def test_errors_of_a_protocol_are_one_line(
 
     monkeypatch.setattr(type(files), "find", refuse)
     output = cli(f"runs list --store {URL}")
-    assert (output.code, output.err) == (1, f"error: listing {URL} failed: 403\n")
+    assert (output.code, output.err) == (1, f"error: cannot list {URL}: 403\n")
     assert cli("runs list --store nonsense://x").err.startswith("error: cannot open nonsense://x")
 
 

@@ -11,6 +11,7 @@ import inspect
 import io
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from importlib import import_module
@@ -156,8 +157,13 @@ def reference() -> str:
 
 def sections(kinds: Iterable[type[Answer]], program: str, heading: str) -> Iterator[str]:
     """Yield a Markdown section for each JSON output type."""
+    kinds = list(kinds)
+    counts = Counter(kind.commands for kind in kinds)
     for kind in kinds:
         commands = ", ".join(f"`{program} {command}`" for command in kind.commands.split(", "))
+        if counts[kind.commands] > 1:  # The description distinguishes the headings.
+            text = (inspect.getdoc(kind) or "").split("\n")[0].rstrip(".")
+            commands += f": {text[:1].lower()}{text[1:]}"
         yield f'{heading} {commands}\n\n`schema` is `"{tag_of(kind)}"`.\n'
         yield from _tables(kind)
         if kind.more:

@@ -29,8 +29,8 @@ class BenchStore(Answer, frozen=True, tag="writecliff/bench-store/1"):
     commands = "bench store"
 
     runs: Any  # Number of runs in the store
-    # Each command: Cases, each with `case`, `wall_s` and `cpu_s` (fastest of three runs), and
-    # `goal_s` or `null`
+    # Command cases, each with `case`, `wall_s` and `cpu_s` (fastest of three runs), and `goal_s` or
+    # `null`
     rows: Sequence[Object]
 
 
@@ -39,8 +39,8 @@ class BenchChoose(Answer, frozen=True, tag="writecliff/bench-choose/1"):
 
     commands = "bench choose"
 
-    # Each `case` (without and with cached states): `wall_s`, `goal_s` (for 20 drives), `drives`,
-    # and `same` (`true` if the answer equals the first answer)
+    # Cases without and with cached states, each with `case`, `wall_s`, `goal_s` (for 20 drives),
+    # `drives`, and `same` (`true` if the answer equals the first answer)
     rows: Sequence[Object]
 
 
@@ -50,7 +50,7 @@ class BenchSweep(Answer, frozen=True, tag="writecliff/bench-sweep/1"):
     commands = "bench sweep"
 
     cells: Any  # Number of runs in each sweep
-    # Each pair of sweeps: `jobs_wall_s`, `dask_wall_s`, `jobs_cpu_s`, `dask_cpu_s` (over all
+    # Pairs of sweeps, each with `jobs_wall_s`, `dask_wall_s`, `jobs_cpu_s`, `dask_cpu_s` (over all
     # processes), `ratio` (wall time with Dask over wall time with `--jobs 2`), and `identical`
     # (`true` if all tables in all cells are equal)
     rows: Sequence[Object]
@@ -62,8 +62,7 @@ class BenchTrace(Answer, frozen=True, tag="writecliff/bench-trace/1"):
     commands = "bench trace"
 
     lines: int  # Number of lines in the trace
-    # Each `case`: `lines`, `bytes`, `cpu_s`, `wall_s`, `lines_per_cpu_s` and
-    # `peak_rss_mib`
+    # Cases, each with `lines`, `bytes`, `cpu_s`, `wall_s`, `lines_per_cpu_s` and `peak_rss_mib`
     rows: Sequence[Object]
 
 
@@ -114,8 +113,8 @@ class ValidateQuick(Answer, frozen=True, tag="writecliff/validate-quick/1"):
 
     tolerance_pct: float  # Largest accepted error
     ok: bool  # `true` if all figures are within the tolerance
-    # Each figure: Figures, each with `test`, `key`, `label`, `unit`, `scale` of the quick suite,
-    # `full`, `quick` (`null` if not reported), the loads `at` and `quick_at`, `error_pct`, `ok`
+    # Figures, each with `test`, `key`, `label`, `unit`, `scale` of the quick suite, `full`, `quick`
+    # (`null` if not reported), the loads `at` and `quick_at`, `error_pct`, `ok`
     rows: Sequence[Object]
 
 
@@ -124,7 +123,7 @@ class ValidateScales(Answer, frozen=True, tag="writecliff/validate-scales/1"):
 
     commands = "validate scales"
 
-    # Each figure: Comparisons, each with `drive`, `of_class`, `load`, `level`, `scale`, `figure`,
+    # Comparisons by figure, each with `drive`, `of_class`, `load`, `level`, `scale`, `figure`,
     # `kind`, the values `whole` and `scaled`, and their ratio `factor`, which is at least 1
     rows: Sequence[Object]
 
@@ -163,13 +162,13 @@ class ValidateIntervals(Answer, frozen=True, tag="writecliff/validate-intervals/
     # `true` if at most 5 % of pairs of equal drives are judged different and no coverage is
     # significantly below 93 %
     ok: bool
-    # Each figure: Coverage of intervals: `load`, `figure`, `truth` (IOPS, ns or a ratio), `runs`,
+    # Interval coverage by figure: `load`, `figure`, `truth` (IOPS, ns or a ratio), `runs`,
     # `intervals` (runs with an interval), `covered` (intervals that contain the truth),
     # `covered_pct`, `shares_covered` and `shares_covered_pct` (intervals that contain the true
     # fraction of I/Os slower than a percentile, else `null`), `probability` (of so few covered
     # intervals at a coverage of 93 %), `half_width_pct` (median interval)
     coverage: Sequence[Object]
-    # Each `load`: Comparisons: `pairs` of equal drives, `false_winners`, `false_pct`,
+    # Comparisons by `load`, each with `pairs` of equal drives, `false_winners`, `false_pct`,
     # `slower_pairs`, `slower_found` and `slower_pct` (slower drives with lower IOPS)
     pairs: Sequence[Object]
 
@@ -197,7 +196,7 @@ class CampaignList(Answer, frozen=True, tag="writecliff/campaign-list/1"):
 
     commands = "reproduce --list"
 
-    campaigns: Sequence[Object]  # Each campaign: `name`, `figures`, `about`
+    campaigns: Sequence[Object]  # Campaigns, each with `name`, `figures`, `about`
 
 
 class Reproduce(Answer, frozen=True, tag="writecliff/reproduce/2"):
@@ -251,7 +250,7 @@ class ExperimentList(Answer, frozen=True, tag="writecliff/experiment-list/1"):
 
     commands = "experiment --list"
 
-    experiments: Sequence[Object]  # Each experiment: `name`, `about`
+    experiments: Sequence[Object]  # Experiments, each with `name`, `about`
 
 
 class FeatureList(Answer, frozen=True, tag="writecliff/feature-list/1"):
@@ -259,7 +258,7 @@ class FeatureList(Answer, frozen=True, tag="writecliff/feature-list/1"):
 
     commands = "reliability --list"
 
-    features: Sequence[Object]  # Each campaign: `name`, `about`
+    features: Sequence[Object]  # Campaigns, each with `name`, `about`
 
 
 class FitList(Answer, frozen=True, tag="writecliff/fit-list/1"):
@@ -267,7 +266,7 @@ class FitList(Answer, frozen=True, tag="writecliff/fit-list/1"):
 
     commands = "fit --list"
 
-    fits: Any  # Each fit: `name`, `drives`, `parameters` (keys)
+    fits: Any  # Fits, each with `name`, `drives`, `parameters` (keys)
 
 
 class Fit(Answer, frozen=True, tag="writecliff/fit/1"):
@@ -280,8 +279,8 @@ class Fit(Answer, frozen=True, tag="writecliff/fit/1"):
     scale: float  # Factor by which the drives are scaled down
     simulations: int  # Number of simulations
     output: Any  # Folder that contains the fitted device files; `null` if they were not written
-    # Each parameter: Parameters, each with `key`, `drive` (`null` for all drives), `unit`, `start`,
-    # `value`, `low` and `high` (bounds), `error_pct` (one standard error), `at_bound`, `determined`
+    # Parameters, each with `key`, `drive` (`null` for all drives), `unit`, `start`, `value`, `low`
+    # and `high` (bounds), `error_pct` (one standard error), `at_bound`, `determined`
     parameters: Any
     unidentifiable: Any  # Parameter combinations (key: weight) that hardly affect any figure
     # Measurements that would determine a `combination` (its index in `unidentifiable`): `device`,
@@ -304,7 +303,7 @@ class BenchFit(Answer, frozen=True, tag="writecliff/bench-fit/1"):
     wall_s: float  # Time until the simulation at full size was complete
     cpu_s: float  # User and system CPU time
     simulations: int  # Number of simulations
-    # Each parameter: `key`, `truth`, `start`, `found`, `error_pct`, `determined`
+    # Parameters, each with `key`, `truth`, `start`, `found`, `error_pct`, `determined`
     rows: Sequence[Object]
     figure_errors_pct: Any  # Errors of the figures from the full-size simulation
 
@@ -326,10 +325,10 @@ class BenchServe(Answer, frozen=True, tag="writecliff/bench-serve/1"):
 
     device: str  # Simulated drive
     seconds: float  # Duration of each load
-    # Each load: Results, each with `case`, `transport` (`nbd-unix`, `nbd-tcp`, `nvme-tcp`;
-    # `nvmet-tcp` for the kernel's target), `client` (`lean`, or `fio` over NBD), `iops`,
-    # `latency_p50_us`, `latency_p99_9_us`, `added_p50_us` (beyond the drive latency),
-    # `server_cpu_us` (CPU time of the server per request; `null` for `nvmet-tcp`)
+    # Results by load, each with `case`, `transport` (`nbd-unix`, `nbd-tcp`, `nvme-tcp`; `nvmet-tcp`
+    # for the kernel's target), `client` (`lean`, or `fio` over NBD), `iops`, `latency_p50_us`,
+    # `latency_p99_9_us`, `added_p50_us` (beyond the drive latency), `server_cpu_us` (CPU time of
+    # the server per request; `null` for `nvmet-tcp`)
     rows: Sequence[Object]
 
 

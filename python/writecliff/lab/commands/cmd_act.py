@@ -39,9 +39,9 @@ def run(
     Parameters
     ----------
     config
-        The configuration file.
+        ACT configuration file.
     quick
-        Run a short form of the test, for demonstrations; its report is stamped.
+        Run a shortened test for demonstrations, and stamp the report.
     """
     from writecliff.procedures.campaigns.act_config import read_config
 
@@ -66,7 +66,7 @@ def print_log(run: Path, *, json: JsonFlag = False) -> int:
     Parameters
     ----------
     run
-        Directory of a run of `act`.
+        Run directory of an `act` test.
     """
     from writecliff.report.campaigns.act_text import log_text
     from writecliff.report.damage import damage_reported
@@ -82,12 +82,12 @@ def print_log(run: Path, *, json: JsonFlag = False) -> int:
 
 @app.command
 def latency(run: Path, *, json: JsonFlag = False) -> int:
-    """Print a run's table in the format of ACT's act_latency.py.
+    """Print a run's latency table in the output format of ACT's act_latency.py.
 
     Parameters
     ----------
     run
-        Directory of a run of `act`.
+        Run directory of an `act` test.
     """
     from writecliff.report.campaigns.act_text import procedure_of, slices, table_text
     from writecliff.report.damage import damage_reported

@@ -36,8 +36,8 @@ def sim(
     case
         A comma-separated list of cases to run (default: all).
     device
-        The simulated drive (growth-60 and growth-3840 use smaller and larger versions of the
-        drive).
+        Simulated drive. The cases growth-60 and growth-3840 use smaller and larger versions of the
+        drive.
     scale
         Factor by which to lengthen the measurement, but not the preconditioning.
     """
@@ -91,7 +91,7 @@ def fio(
     Parameters
     ----------
     seconds
-        Length of each run.
+        Duration of each run, in seconds.
     pairs
         Number of pairs of runs.
     """
@@ -150,10 +150,10 @@ def serve(
     device
         The drive.
     seconds
-        Length of each load.
+        Duration of each load, in seconds.
     kernel_target
-        Also measure the kernel's NVMe/TCP target on a null block device (needs root and the modules
-        nvmet-tcp and null_blk).
+        Also measure the kernel's NVMe/TCP target on a null block device. This measurement requires
+        root and the kernel modules nvmet-tcp and null_blk.
     """
     from writecliff.lab.bench.serve import run
 
@@ -189,16 +189,16 @@ def capture(
     pairs: int = 3,
     json: JsonFlag = False,
 ) -> int:
-    """Measure the cost of `capture --device`: fio at a fixed rate on a loop device in memory.
+    """Measure the overhead of `capture --device` on fixed-rate fio on an in-memory loop device.
 
     Parameters
     ----------
     iops
-        The rate of 4 KiB random reads.
+        Rate of 4 KiB random reads, in I/Os per second.
     seconds
-        Length of each run.
+        Duration of each run, in seconds.
     pairs
-        Number of pairs of runs, one without and one with a capture.
+        Number of pairs of runs, each with one run without and one run with a capture.
     """
     from writecliff.lab.bench.capture import run
 
@@ -243,11 +243,11 @@ def timed(
     Parameters
     ----------
     iops
-        Rate of 4 KiB random reads, which form a Poisson process.
+        Rate of 4 KiB random reads in a Poisson process, in I/Os per second.
     seconds
-        Length of the trace.
+        Trace duration, in seconds.
     pairs
-        Number of pairs of replays, one by the issuer and one by fio.
+        Number of pairs of replays, each with one replay by the issuer and one by fio.
     """
     from writecliff.lab.bench.timed import run
 
@@ -280,12 +280,12 @@ def _number(value: object) -> str:
 
 @app.command
 def fit(*, capacity: str = "1TB", json: JsonFlag = False) -> int:
-    """Measure how long a fit of six parameters to ten figures takes, first on a scaled-down drive.
+    """Measure the duration of a fit of six parameters to ten figures, first on a scaled-down drive.
 
     Parameters
     ----------
     capacity
-        Capacity of the drive.
+        Drive capacity.
     """
     from writecliff.lab.bench.fit import run
 
@@ -346,7 +346,9 @@ def store(*, runs: int = 10_000, folder: Path | None = None, json: JsonFlag = Fa
 
 @app.command
 def choose(*, drives: int = 20, jobs: Whole = None, json: JsonFlag = False) -> int:
-    """Measure `choose` on a 30-minute mixed load and 1 to 2 TB drives, first without cached states.
+    """Measure the run time of `choose` for a 30-minute mixed load, first without cached states.
+
+    The candidates are 1 to 2 TB drives.
 
     Parameters
     ----------
@@ -378,12 +380,12 @@ def choose(*, drives: int = 20, jobs: Whole = None, json: JsonFlag = False) -> i
 
 @app.command
 def sweep(*, cells: int = 200, pairs: int = 1, json: JsonFlag = False) -> int:
-    """Compare the speed of a sweep on two local Dask workers and with `--jobs 2`.
+    """Compare the speed of a sweep on two local Dask workers with its speed under `--jobs 2`.
 
     Parameters
     ----------
     cells
-        Number of runs of each sweep.
+        Number of runs in each sweep.
     pairs
         Number of pairs of alternating sweeps.
     """

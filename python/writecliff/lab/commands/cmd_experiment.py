@@ -35,23 +35,25 @@ def experiment(
     Parameters
     ----------
     name
-        A name from --list.
+        Name from --list.
     live
         Run the application itself, with its own client, on a served drive; requires root.
     repeats
-        Number of pairs of live trials, one without and one with streams, under each condition.
+        Number of pairs of live trials under each condition, each with one trial without and one
+        with streams.
     trim
         Mount file systems in a live experiment with discard (on), without discard (off), or run
         both variants.
     scale
         Factor by which to scale down timed drives (default: 32, or 96 with --quick).
     quick
-        Write less data, for a quick check of fms-fio; the report is marked.
+        Write less data, for a quick check of fms-fio, and mark the report.
     output
-        The HTML file to write (default: NAME.html, NAME-live.html); an existing file is replaced.
-        The run directories of a live experiment are in a folder next to the HTML file.
+        HTML file to write (default: NAME.html, NAME-live.html); an existing file is replaced. The
+        run directories of a live experiment are in a folder next to the HTML file.
     scheduler
-        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT); not with --live.
+        Dask cluster to run on: local, or the address of a scheduler (tcp://HOST:PORT). Live
+        experiments cannot run on Dask.
     list_
         List the experiments.
     """

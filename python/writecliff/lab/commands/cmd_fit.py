@@ -47,23 +47,23 @@ def fit(
     Parameters
     ----------
     name
-        A name from --list, or a .toml file of drives, parameters and parameter bounds. "all"
-        requires --cross-validate and predicts the figures of all fits from --list.
+        Name from --list, or a .toml file of drives, parameters and parameter bounds. "all" requires
+        --cross-validate and predicts the figures of all fits from --list.
     figures
-        A CSV file of measured figures (default: the published figures).
+        CSV file of measured figures (default: the published figures).
     cross_validate
         Divide the loads into this many folds, and predict each fold from a fit to the other folds
         that starts at the midpoint of the bounds. The errors of these predictions estimate the
         errors for unmeasured loads.
     predictions
-        Write the predictions of --cross-validate to this CSV file; it must not exist.
+        Write the predictions of --cross-validate to this CSV file, which must not exist.
     output
-        Write the device files with the fitted values into this folder; it must not exist.
+        Write the device files with the fitted values to this folder, which must not exist.
     whole_drive
         Simulate the fitted drives at full size after the fit (default: if a single drive is
         fitted).
     scheduler
-        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
+        Dask cluster to run on: local, or the address of a scheduler (tcp://HOST:PORT).
     list_
         List the fits of the presets.
     """

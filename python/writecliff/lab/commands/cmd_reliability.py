@@ -30,15 +30,15 @@ def reliability(
     Parameters
     ----------
     name
-        A name from --list.
+        Name from --list.
     on
-        The drive: sim:NAME or sim:PATH.toml.
+        Simulated drive: sim:NAME or sim:PATH.toml.
     output
-        The HTML file to write (default: NAME.html); an existing file is replaced.
+        HTML file to write (default: NAME.html); an existing file is replaced.
     csv
         Write the data of every plot to this folder as CSV.
     scheduler
-        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
+        Dask cluster to run on: local, or the address of a scheduler (tcp://HOST:PORT).
     list_
         List the campaigns.
     """

@@ -50,8 +50,9 @@ def reproduce(
     Parameters
     ----------
     campaign
-        A campaign from --list, or a drive whose figures, and figures relative to which, are
-        reproduced. With --figures, a source or drive in the CSV file (default: all).
+        Campaign from --list, or a drive. For a drive, the command reproduces the drive's figures
+        and all figures that are relative to the drive. With --figures, this argument is a source or
+        drive in the CSV file (default: all).
     figures
         Your own CSV file in the format of the shipped table: source, item, device, baseline,
         access, block_kib, read_pct, oio, metric, value, unit, note. `device` is a preset or the
@@ -63,22 +64,22 @@ def reproduce(
         random_write_iops, dwpd, read_latency_us, write_latency_us, and optionally year and cell
         (default: the drives of the paper).
     kind
-        Kind of figures to select: pure or mixed loads, or rates, latency, tails, improvements,
+        Kind of figures to reproduce: pure or mixed loads, or rates, latency, tails, improvements,
         consistency, deviations, slc-cache, endurance, power.
     short
         Run each load for a tenth of its duration, as a quick check. In such short runs, tail
         latencies and deviations vary widely.
     output
-        Directory to write; it must be empty or not exist (default: reproductions/NAME-TIME).
+        Output directory, which must be empty or not exist (default: reproductions/NAME-TIME).
     jobs
         Number of drives to simulate in parallel, for ssd-iq loads (default: one per core, as memory
         allows).
     scheduler
-        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
+        Dask cluster to run on: local, or the address of a scheduler (tcp://HOST:PORT).
     list_
         List the campaigns.
     quiet
-        Suppress progress on stderr.
+        Suppress progress output on stderr.
     """
     if list_:
         return _list(json)

@@ -47,10 +47,10 @@ def torture(
     Parameters
     ----------
     device
-        The drive: sim:NAME or sim:PATH.toml.
+        Simulated drive: sim:NAME or sim:PATH.toml.
     command
-        The command and its arguments, after "--". The command runs in the root of the file system.
-        Each line that the command prints acknowledges that data are durable.
+        Command to run with its arguments, after "--". The command runs in the root of the file
+        system. Each line that the command prints acknowledges that data are durable.
     check
         Check command to run in the root of the file system after each cut; it must fail if data are
         missing or damaged. The environment variable WRITECLIFF_ACKNOWLEDGED names a file with the
@@ -62,11 +62,11 @@ def torture(
     sync
         With --app, make the program sync the data that it acknowledges.
     file_system
-        ext4, xfs or btrfs.
+        File system type: ext4, xfs or btrfs.
     cuts
-        Number of cuts, each with a different seed.
+        Number of power cuts, each with a different seed.
     seed
-        The first seed.
+        Seed for the first power cut.
     writes
         Latest write at which to cut the power, counted from the start of the program.
     """

@@ -36,12 +36,12 @@ app = App(name="validate", help=__doc__)
 
 @app.command
 def waf(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
-    """Compare simulated write amplification with theory; exit code 1 if an error is too large.
+    """Compare simulated write amplification with theory, and fail if an error is too large.
 
     Parameters
     ----------
     scheduler
-        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
+        Dask cluster to run on: local, or the address of a scheduler (tcp://HOST:PORT).
     """
     from writecliff.lab.validate.theory import waf_cases
 
@@ -52,12 +52,12 @@ def waf(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
 
 @app.command
 def reduction(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
-    """Compare simulated data reduction with theory; exit code 1 if an error is too large.
+    """Compare simulated data reduction with theory, and fail if an error is too large.
 
     Parameters
     ----------
     scheduler
-        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
+        Dask cluster to run on: local, or the address of a scheduler (tcp://HOST:PORT).
     """
     from writecliff.lab.validate.theory import reduction_cases
 
@@ -111,7 +111,7 @@ def streams(*, scheduler: Scheduler = None, json: JsonFlag = False) -> int:
     Parameters
     ----------
     scheduler
-        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
+        Dask cluster to run on: local, or the address of a scheduler (tcp://HOST:PORT).
     """
     from writecliff.lab.validate.streams import run
 
@@ -197,7 +197,7 @@ def quick(
     scheduler: Scheduler = None,
     json: JsonFlag = False,
 ) -> int:
-    """Compare a quick suite with a full-length suite; exit code 1 if an error is too large.
+    """Compare a quick suite with a full-length suite, and fail if an error is too large.
 
     Both PTS-E suites run on a simulated drive, which takes minutes of CPU time for small drives and
     hours for large drives. Headline figures have a tolerance of 10 %. The quick suite does not
@@ -207,13 +207,13 @@ def quick(
     Parameters
     ----------
     on
-        The drive: sim:NAME or sim:PATH.toml.
+        Simulated drive: sim:NAME or sim:PATH.toml.
     tests
         A comma-separated list of tests (default: all): iops,tp,lat,wsat,hir,xsr,ecw,dirth.
     output
-        Store both suites in this folder, as "full" and "quick"; existing suites are reused.
+        Folder for both suites, "full" and "quick". Existing suites in the folder are reused.
     scheduler
-        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
+        Dask cluster to run on: local, or the address of a scheduler (tcp://HOST:PORT).
     """
     from tempfile import TemporaryDirectory
 
@@ -297,12 +297,13 @@ def scales(
     Parameters
     ----------
     drives
-        Drives of up to 2 TB; may be repeated (default: fifteen drives from all classes).
+        Drive of up to 2 TB; may be repeated (default: fifteen drives from all classes).
     workload
-        Workloads from `writecliff profile list`, or workload files; may be repeated (default:
+        Workload from `writecliff profile list`, or a workload file; may be repeated (default:
         oltp-4k and dbms-ab).
     output
-        Directory of the runs; its complete runs are reused (default: a temporary directory).
+        Parent directory of the runs. Complete runs in the directory are reused (default: a
+        temporary directory).
     toml
         Print the contents of `choice/scale_errors.toml`.
     """
@@ -341,7 +342,7 @@ def twin(
     quiet: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Create twins of drives with hidden parameters; exit code 1 if errors exceed the goals.
+    """Create twins of drives with hidden parameters, and fail if errors exceed the goals.
 
     The command measures each hidden drive like `writecliff twin`, and compares drive and twin under
     30 loads that were not used to create the twin. The median errors must be within 5 % for rates
@@ -350,11 +351,12 @@ def twin(
     Parameters
     ----------
     drive
-        Use only this hidden drive: sata, nvme, or drawn-NUMBER (random parameters from this seed).
+        Hidden drive to use, instead of all hidden drives: sata, nvme, or drawn-NUMBER, whose
+        parameters are random with this seed.
     output
-        Store the measurements and twins in this folder; it must be empty or not exist.
+        Folder for the measurements and twins, which must be empty or not exist.
     quiet
-        Suppress progress on stderr.
+        Suppress progress output on stderr.
     """
     from tempfile import TemporaryDirectory
 
@@ -418,7 +420,7 @@ def power_cuts(
     quiet: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Cut the power of small drives at random moments; exit code 1 if a guarantee is violated.
+    """Cut the power of small drives at random moments, and fail if a guarantee is violated.
 
     The drives cover all combinations of garbage collection, streams and FDP, SLC cache, write cache
     and power-loss protection; other properties are random. After each cut, the mapping is compared
@@ -437,9 +439,9 @@ def power_cuts(
     jobs
         Number of drives to simulate in parallel (default: one per core).
     scheduler
-        Run on Dask: local, or the address of a scheduler (tcp://HOST:PORT).
+        Dask cluster to run on: local, or the address of a scheduler (tcp://HOST:PORT).
     quiet
-        Suppress progress on stderr.
+        Suppress progress output on stderr.
     """
     from writecliff.cli.screen import Screen
     from writecliff.lab.validate import power_cuts as check
@@ -497,7 +499,7 @@ def intervals(
     quiet: bool = False,
     json: JsonFlag = False,
 ) -> int:
-    """Check 95 % intervals against repeated runs; exit code 1 if too few contain the true value.
+    """Check 95 % intervals against repeated runs, and fail if too few contain the true value.
 
     A small drive runs three loads repeatedly, each time with a different seed. The first table
     counts the intervals that contain the mean of all runs, and those that contain the fraction of
@@ -515,9 +517,9 @@ def intervals(
         Device time of each run, in seconds (default: 8 overwrites of the drive, or 90 s for random
         writes).
     load
-        Run only this load: "random writes", "70/30 mix" or "reads beside writes".
+        Load to run, instead of all loads: "random writes", "70/30 mix" or "reads beside writes".
     quiet
-        Suppress progress on stderr.
+        Suppress progress output on stderr.
     """
     from writecliff.cli.screen import Screen
     from writecliff.errors import ConfigError

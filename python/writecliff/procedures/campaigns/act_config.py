@@ -38,13 +38,15 @@ class _TestOptions(CampaignOptions):
 
     model: str = option(
         "6.x",
-        "load model: 6.x for that of ACT 6.x, 3.x for that of ACT 3.x and 2.x",
+        "load model: 6.x for ACT 6.x, or 3.x for ACT 3.x and 2.x",
         choices=MODELS,
     )
     load: str = option("1x", "load as a multiple of 2,000 reads and 1,000 writes per second")
     search: bool = option(False, "search for the highest load that passes, starting at --load")
     search_max: int = option(
-        96, "highest load that a search tries, as a multiple like --load", within=Within(1, 10_000)
+        96,
+        "highest load to try in a search, as a multiple of the base rates of --load",
+        within=Within(1, 10_000),
     )
     state: str = campaign_option("act", "initial state of the drive", choices=tuple(RECIPES))
     slice_sec: float = campaign_option(
@@ -76,10 +78,10 @@ class ActItems:
     )
     microsecond_histograms: bool = option(False, "log histograms in µs instead of ms")
     read_reqs_per_sec: int = option(
-        None, "number of records to read per second", within=RATE, unset="by --load"
+        None, "number of records to read per second", within=RATE, unset="derived from --load"
     )
     write_reqs_per_sec: int = option(
-        None, "number of records to write per second", within=RATE, unset="by --load"
+        None, "number of records to write per second", within=RATE, unset="derived from --load"
     )
     record_bytes: int = option(1536, "record size in bytes", within=Within(1, 8 << 20))
     record_bytes_range_max: int = option(

@@ -34,9 +34,9 @@ class CampaignOptions:
     no_purge: bool = no_purge_option(CAMPAIGN)
     write_cache: bool = campaign_option(True, "state of the volatile write cache")
     compressible_pct: float = campaign_option(
-        0.0, "compressibility of the data in percent (0 for random data)", within=PERCENT
+        0.0, "compressibility of the data in percent, where 0 means random data", within=PERCENT
     )
-    seed: int = option(1, "seed of all random choices", within=SEED)
+    seed: int = option(1, "seed for all random choices", within=SEED)
 
     @property
     def rule_keys(self) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ SEQUENTIAL = 128 * KIB
 class BlockSizesOptions(IopsOptions):
     """Options of the IOPS test, with the campaign's values."""
 
-    edition: str = option("pts-c", "edition: enterprise or client", choices=EDITIONS)
+    edition: str = option("pts-c", "PTS edition: enterprise or client", choices=EDITIONS)
     read_pcts: tuple[float, ...] = cells.mixes_option(CAMPAIGN, READ_PCTS)
     block_sizes_kib: tuple[float, ...] = cells.block_sizes_option(CAMPAIGN, SIZES_KIB)
     power: bool = option(True, "measure power in a pass over the block sizes after the rounds")

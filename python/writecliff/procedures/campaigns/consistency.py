@@ -39,7 +39,9 @@ class ConsistencyOptions(CampaignOptions):
         within=SOME_PERCENT,
     )
     queue_depth: int = campaign_option(32, "number of outstanding I/Os", within=QUEUE_DEPTH)
-    seconds: float = campaign_option(2000.0, "write time, in seconds", within=SECONDS, quick=20.0)
+    seconds: float = campaign_option(
+        2000.0, "duration of the writes, in seconds", within=SECONDS, quick=20.0
+    )
     steady_from_seconds: float = campaign_option(
         1400.0,
         "time at which the steady phase starts in the plots, in seconds",
@@ -53,7 +55,7 @@ class ConsistencyOptions(CampaignOptions):
         unset="a 20th of the writes",
     )
     array_drives: int = option(
-        12, "size, in drives, of the array whose worst case is reported", within=Within(2, 10_000)
+        12, "number of drives in the array whose worst case is reported", within=Within(2, 10_000)
     )
     price: float | None = option(None, "drive price in dollars, for IOPS per dollar", within=PRICE)
 

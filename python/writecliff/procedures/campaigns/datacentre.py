@@ -77,7 +77,7 @@ class DatacentreOptions(CampaignOptions):
     )
     consistency_seconds: float = campaign_option(
         1200.0,
-        "duration of each load in the part 'consistency', in seconds; its 99.9 % figure"
+        "duration of each load in the part 'consistency', in seconds; the 99.9 % figure"
         " requires 1,000 s",
         within=SECONDS,
         quick=10.0,

@@ -50,7 +50,7 @@ class EnduranceOptions(CampaignOptions):
         quick=0.1,
     )
     max_rounds: int = campaign_option(
-        MAX_ROUNDS, "maximum number of rounds in which to reach steady state", within=ROUNDS
+        MAX_ROUNDS, "maximum number of rounds to reach steady state", within=ROUNDS
     )
     speed_seconds: float = campaign_option(
         60.0, "duration of the performance measurement, in seconds", within=SECONDS, quick=1.0

@@ -75,7 +75,7 @@ class SsdIqOptions(CampaignOptions):
     )
     threads: int = campaign_option(4, "number of threads in closed loops", within=THREADS)
     queue_depth: int = campaign_option(
-        128, "outstanding I/Os per thread in closed loops", within=QUEUE_DEPTH
+        128, "number of outstanding I/Os per thread in closed loops", within=QUEUE_DEPTH
     )
     capacities: float = campaign_option(
         6.0,
@@ -99,7 +99,7 @@ class SsdIqOptions(CampaignOptions):
     )
     probe_iops: float = campaign_option(
         10_000.0,
-        "I/O rate of the probe load, half of it reads, in I/Os per second",
+        "I/O rate of the probe load, of which half are reads, in I/Os per second",
         within=Within(1, 1e7),
     )
 
