@@ -323,5 +323,8 @@ def test_no_purge_is_a_flag_that_simulated_drives_refuse(cli: CommandLine) -> No
         "--no-purge applies only to real drives, because a simulated drive is new" in completed.err
     )
     help_text = " ".join(cli("test wsat --help").out.split())
-    assert "--no-purge Skip the purge, for a real drive that was purged" in help_text
+    assert (
+        "--no-purge Skip the purge, and stamp the report. Use this option for a real drive"
+        in help_text
+    )
     assert "--no-purge" in cli("suite --help").out
