@@ -18,6 +18,7 @@ import struct
 import subprocess
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -150,7 +151,7 @@ def available() -> str:
 def attached(drive: Answers, name: str, size_bytes: int) -> Iterator[Path]:
     """Attach `drive` and yield its block device; reraise the drive's exceptions at the end."""
     backing = _CONFIG / "core/user_0" / name
-    number = f"naa.5001405{sum(name.encode()):09x}"
+    number = f"naa.5001405{zlib.crc32(name.encode()):09x}"
     group = _CONFIG / "loopback" / number / "tpgt_1"
     unit = group / "lun/lun_0"
     before = set(Path("/sys/block").glob("sd*"))
