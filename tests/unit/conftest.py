@@ -2,9 +2,8 @@
 
 Generated cases have no deadline, because the machine may be busy. `fsync`, which would take most of
 the time of many tests, is left out, because no power is cut. Figures, which take most of the time of
-a report, are composed but written as empty drawings, except in modules and
-tests marked `draws`. Processes
-that tests start call `fsync` and draw.
+a report, are composed but written as empty drawings, except in modules and tests marked `draws`.
+Processes that tests start call `fsync` and draw.
 """
 
 from __future__ import annotations

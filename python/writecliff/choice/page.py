@@ -60,8 +60,8 @@ def page_of(answer: Answer, folder: Path) -> Page:
     weights = ", ".join(f"{key} {weight:g}" for key, weight in answer.weights.items())
     return Page(
         title=f"Which drive for {Path(question.workload).stem}?",
-        intro=f"{len(answer.ranked)} simulated drives under the same load, each preconditioned. "
-        f"Limits: {limits}. Weights: {weights}.",
+        intro=f"{len(answer.ranked)} simulated drives under the same load, from the same initial "
+        f"state. Limits: {limits}. Weights: {weights}.",
         verdict=answer.verdict,
         sections=(
             section("Ranking", _RULE, _ranking(answer, data)),
