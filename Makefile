@@ -20,8 +20,8 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 20
 
-# A first demo builds a less optimised simulator, beside the Python packages, because it is ready sooner. What `setup`
-# builds takes its place.
+# The first demo builds a less optimised simulator, because it compiles faster, while pip installs the Python packages.
+# `make setup` later replaces this simulator with the optimised build.
 demo: $(if $(wildcard $(NATIVE)),setup,$(QUICK)) ## run the main job on the embedded simulated drive; ends by naming its report and saying the outcome
 	@rm -rf demo
 	@echo "simulating a drive of 120 GB that is written six times (half a minute)" >&2

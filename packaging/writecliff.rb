@@ -1,4 +1,4 @@
-# A Homebrew formula for Linux. It compiles the source archive, and pip fetches the Python packages.
+# Homebrew formula for Linux. The formula compiles the source archive, and pip downloads the required Python packages.
 class Writecliff < Formula
   desc "@description@"
   url "@source@"

@@ -5,9 +5,9 @@
     ```toml file=orders.toml              the file that later blocks use
     ```text output                        what the block before prints, among other lines
 
-GitHub shows such a block as any other, the site shows the name of a file as a caption.
-tests/support/doc_examples.py runs the blocks of tutorial and guides, tools/gallery takes its files
-from them.
+GitHub ignores these words. The site shows the name of a file as a caption.
+tests/support/doc_examples.py runs the blocks of the tutorial and the guides, and tools/gallery uses
+the files that they define.
 """
 
 from __future__ import annotations

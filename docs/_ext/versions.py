@@ -1,10 +1,11 @@
-"""The documentation of several versions side by side: FOLDER/VERSION, and a list in FOLDER.
+"""Publish the documentation of several versions side by side, in FOLDER/VERSION.
 
     .venv/bin/python -m docs._ext.versions site FOLDER
 
-Copies a site to the folder of its version and lists all versions in FOLDER/versions.js, newest
-first. Every page of every version loads this list (docs/_static/versions.js), so that old pages
-link to new versions. A site without the list shows no switch.
+This program copies a site to the folder of its version and lists all versions in
+FOLDER/versions.js, newest first. Every page of every version loads this list
+(docs/_static/versions.js), so that old pages link to new versions. Without the list, the version
+menu is disabled.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+")
 
 
 def version() -> str:
-    """Return the version of the checkout."""
+    """Return the version of writecliff in this checkout."""
     with (ROOT / "Cargo.toml").open("rb") as file:
         return str(tomllib.load(file)["workspace"]["package"]["version"])
 
 
 def add(site: Path, folder: Path, name: str) -> list[str]:
-    """Copy a site to `folder/name` and return all versions, newest first."""
+    """Copy a site to `folder/name`, and list and return all versions, newest first."""
     shutil.rmtree(folder / name, ignore_errors=True)
     shutil.copytree(site, folder / name)
     names = [path.name for path in folder.iterdir() if _VERSION.fullmatch(path.name)]
@@ -39,7 +40,7 @@ def add(site: Path, folder: Path, name: str) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command line."""
+    """Add a site to a folder, as given on the command line."""
     site, folder = map(Path, arguments)
     print(f"{folder}: {', '.join(add(site, folder, version()))}")
     return 0

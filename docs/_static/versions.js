@@ -1,4 +1,4 @@
-// Offer the other versions of the documentation, if the folder above this version lists them.
+// Fill the version menu, if the parent folder contains a versions.js that lists other versions.
 function showVersions(versions) {
   const select = document.querySelector(".versions select");
   const page = document.querySelector(".versions").dataset.page;

@@ -1,4 +1,4 @@
-"""Recipes of packages and the GitHub Action: complete, of the current version, and usable."""
+"""Tests of the package recipes, the citation file and the GitHub Action."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def steps() -> dict[str, Any]:
 
 
 def run_step(name: str, folder: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
-    """Run the script of a step as a runner does, in `folder`."""
+    """Run the script of a step in `folder`, as a GitHub runner would."""
     step = steps()[name]
     assert step["env"].keys() == inputs.keys()
     environment = {

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 FILE_LINES = 800
 FUNCTION_LINES = 70
 COLUMNS = 100
-TYPE_FILES = 3  # Maximum number of files with methods of one type.
+TYPE_FILES = 3  # Maximum number of files that contain methods of a type.
 FRAGMENTS = 40  # Maximum number of modules that only one module in their package imports.
 BINARY = (".gz", ".png", ".parquet", ".profdata")
 THIS = str(Path(__file__).relative_to(ROOT))
@@ -84,7 +84,7 @@ def test_a_usual_file_is_one_idea(files: list[str], folder: str) -> None:
 
 
 def _types_with_methods(code: str) -> set[str]:
-    """Return the types for which Rust code has methods, without those of traits."""
+    """Return the types with inherent methods in Rust code, ignoring implementations of traits."""
     impls = re.finditer(r"^impl\b([^{;]*)\{\n(.*?)^\}", code, re.M | re.S)
     methods = re.compile(r"^    (?:pub(?:\([a-z ]+\))? )?(?:const |unsafe )*fn ", re.M)
     heads = [head for head, body in (i.groups() for i in impls) if methods.search(body)]

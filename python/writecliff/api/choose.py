@@ -252,7 +252,7 @@ class PlannedChoice:
     """The question, with the drives that would be compared and the omitted drives."""
 
     costs: Sequence[LevelCost]
-    """The levels. The first one runs all drives, later ones the drives that could still win."""
+    """Cost of each level. The first level runs all drives, later levels the possible winners."""
 
     def names(self) -> list[str]:
         """Return the display names of the drives."""
@@ -261,11 +261,11 @@ class PlannedChoice:
         return [label_of(drive) for drive in self.question.candidates]
 
     def first_s(self) -> float | None:
-        """Return the expected time until the first ranking, in s, or `None` if unknown."""
+        """Return the expected time until the first ranking in seconds, or `None` if unknown."""
         return self.costs[0].time_s
 
     def longest_s(self) -> float | None:
-        """Return the time of all levels with all drives, in s, or `None` if unknown."""
+        """Return the time to run all drives at all levels in seconds, or `None` if unknown."""
         times = [cost.time_s for cost in self.costs if cost.time_s is not None]
         return sum(times) if len(times) == len(self.costs) else None
 
@@ -302,8 +302,9 @@ def plan_cost(
 ) -> PlannedChoice:
     """Return the drives that `choose_drive` would compare, and the expected time and memory.
 
-    A drive of each class runs a short pilot. Variants of `what_if` are not included. Times are
-    those of this machine, even if a scheduler would distribute the runs.
+    The estimate is based on a short pilot run of one drive of each class. It does not include the
+    variants of `what_if`. It assumes that all runs execute on this machine, even if `scheduler`
+    would distribute them.
 
     Raises:
         ConfigError: If the question is invalid, or a drive cannot be simulated.

@@ -96,7 +96,7 @@ class Run(Shows):
     def rounds(self) -> Table:
         """The table of steps, in execution order (docs/reference/run-directory.md).
 
-        Notebooks display the most used columns; `rounds.wide()` displays all.
+        Notebooks display the main columns. `rounds.wide()` displays all columns.
         """
         from writecliff.api.tables import Table
 

@@ -51,7 +51,7 @@ class Table(Shows):
         self._columns = shown
 
     def wide(self) -> Table:
-        """Return the same table, which displays all columns."""
+        """Return the table with all columns displayed."""
         return Table(self.arrow, self._title)
 
     def to_pandas(self) -> Any:

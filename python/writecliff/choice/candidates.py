@@ -52,7 +52,7 @@ def find_candidates(
 
 
 def omitted_candidates(words: Iterable[str], capacity: str | None) -> Mapping[str, str]:
-    """Return the reasons why drives of "today" are omitted from the candidates, by drive."""
+    """Return the drives of "today" that are omitted from the candidates, each with the reason."""
     if TODAY not in _split(words):
         return {}
     omitted = discontinued_today()
@@ -61,7 +61,7 @@ def omitted_candidates(words: Iterable[str], capacity: str | None) -> Mapping[st
 
 
 def discontinued_today() -> Mapping[str, int]:
-    """Return the drives of "today" that are discontinued, with the year."""
+    """Return the discontinued drives of "today", each with the year of its discontinuation."""
     years = {name: discontinued_year(name) for name in drives_of_today()}
     return {name: year for name, year in years.items() if year is not None}
 

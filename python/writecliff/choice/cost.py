@@ -1,8 +1,9 @@
 """Time and memory of a choice, estimated before it runs.
 
-A drive of each class runs the load at the coarse level. The time to prepare a drive is proportional
-to its simulated capacity, and the time of the load to the simulated time. The finer levels run only
-the drives that could still win, so their number has just an upper bound.
+A pilot run measures the load at the rough level on one drive of each class. The estimate assumes
+that the time to prepare a drive is proportional to its simulated capacity, and the time to run the
+load to the simulated time. The finer levels run only the drives that could still win, so the number
+of drives at these levels is an upper bound.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from writecliff.procedures.scaling import quick_engine
 from writecliff.suite.folder import Member
 from writecliff.suite.memory import member_memory_bytes
 
-LONGEST_PILOT_S = 20.0  # CPU time limit of a pilot run, beyond which the cost is unknown.
+LONGEST_PILOT_S = 20.0  # CPU time limit of a pilot run. If a pilot exceeds it, the cost is unknown.
 RUN_S = 0.6  # Time to start and store a run, in addition to its simulation.
 
 
@@ -35,7 +36,7 @@ class LevelCost:
     """Cost of a level of simulation."""
 
     level: str  # Level name: `rough`, `medium` or `fine`.
-    drives: int  # Number of drives at this level; after the first level, the largest possible one.
+    drives: int  # Number of drives; after the first level, the largest possible number.
     runs: int  # Number of runs of these drives.
     scale_min: float  # Smallest factor by which a drive is scaled down.
     scale_max: float  # Largest factor by which a drive is scaled down.
@@ -45,7 +46,7 @@ class LevelCost:
 
 @dataclass(frozen=True)
 class _Unit:
-    """Time that a class of drives needs per simulated byte and per simulated second."""
+    """Time to simulate a class of drives, per byte of prepared capacity and per second of load."""
 
     state_s: float
     load_s: float
@@ -56,7 +57,7 @@ class _TooLongError(Exception):
 
 
 class _Pilot(RunProgress):
-    """Observer of a pilot run that notes when the state of the drive is complete."""
+    """Observer of a pilot run that records when the preparation of the drive ends."""
 
     def __init__(self, limit_s: float) -> None:
         self._end_s = time.thread_time() + limit_s
@@ -107,7 +108,7 @@ def level_costs(
 
 
 def _pilot(question: Question, contender: Contender) -> _Unit | None:
-    """Measure a run at the coarse level; return `None` if it takes too long."""
+    """Measure a run at the rough level. Returns `None` if the run takes too long."""
     member = member_of(question, contender, 1, level=ROUGH)
     procedure = procedure_from_mapping(member.test, member.options, simulated=True)
     with closing(open_target(member.target, seed=1)) as opened:
@@ -130,9 +131,9 @@ def _pilot(question: Question, contender: Contender) -> _Unit | None:
 
 
 def _size(member: Member) -> tuple[float, float]:
-    """Return a run's simulated capacity in bytes, and its simulated time in s.
+    """Return a run's simulated capacity in bytes, and its simulated time in seconds.
 
-    Loads without a duration count as one second of the full drive.
+    A load without a duration counts as one second on the full-size drive.
     """
     scale = member.options.get("scale") or 1.0
     capacity = show_device(member.target.removeprefix(SIMULATED)).capacity_bytes

@@ -29,7 +29,7 @@ from writecliff.store.files import write_atomically
 
 # Style that matplotlib writes into each figure.
 SVG_STYLE = "*{stroke-linejoin: round; stroke-linecap: butt}"
-_IMAGE_PX_PER_PT = 1.7  # Size of an image on the screen.
+_IMAGE_PX_PER_PT = 1.7  # Scale of a plot that is shown as an image, in CSS pixels per point.
 _BEGIN_BYTES = 64  # Number of bytes at the start of a page that contain its document type.
 
 
@@ -92,7 +92,7 @@ def render_page(page: Page, *, paper: str = "") -> str:
 
 
 def first_screen(page: ReportModel | Page) -> Screen:
-    """Return the first screen of the page of one or several runs, with a single plot."""
+    """Return the first screen of a page or report, with a single plot."""
     figures: list[tuple[str, str, str]] = []
     if isinstance(page, Page):
         question, lead, obtained = page.title, whole(page).lead, [page.stamp, page.intro]
@@ -237,11 +237,11 @@ def data_uri(file: DataFile) -> str:
 
 
 def image_uri(figure: Figure) -> str:
-    """Return the figure as an image with its own size and light and dark colours."""
-    # The style sheet starts with the colours.
+    """Return the figure as a data URI of an SVG image with a fixed size and both colour schemes."""
+    # The style sheet defines the colours before its first rule for `*`.
     colours, _, _ = _environment().get_template("report.css").render().partition("* {")
     style = f"<style>{colours}:root {{ background: var(--page); }}</style>"
-    opening, _, rest = figure.svg.partition(' data-plots="')  # Only the page's script needs it.
+    opening, _, rest = figure.svg.partition(' data-plots="')  # Only the page's script uses it.
     drawing = rest.partition('">')[2]
     points = opening.partition('viewBox="0 0 ')[2].partition('"')[0].split()
     width, height = (f"{_IMAGE_PX_PER_PT * float(number):.0f}" for number in points)
