@@ -28,7 +28,7 @@ from writecliff.suite.folder import Member
 from writecliff.suite.memory import member_memory_bytes
 
 LONGEST_PILOT_S = 20.0  # CPU time limit of a pilot run. If a pilot exceeds it, the cost is unknown.
-RUN_S = 0.6  # Time to start and store a run, in addition to its simulation.
+RUN_S = 0.6  # Time to start and store a run, set after comparisons with measured choices.
 
 
 @dataclass(frozen=True)
